@@ -1,0 +1,23 @@
+"""Descriptors of the built-in chains: what can be picked, without torch.
+
+A new chain is one entry in ``CHAINS`` and one function in ``engine/chain_functions``.
+"""
+
+from explorer.chains.attention import ATTENTION
+from explorer.chains.descriptor import Chain
+from explorer.model.errors import UsageError
+
+CHAINS: dict[str, Chain] = {chain.id: chain for chain in (ATTENTION,)}
+
+
+def find_chain(chain_id: str) -> Chain:
+    """Return the built-in chain with that id.
+
+    Raises:
+        UsageError: There is none; the sentence lists those there are.
+    """
+    try:
+        return CHAINS[chain_id]
+    except KeyError:
+        known = ", ".join(CHAINS)
+        raise UsageError(f"There is no chain {chain_id!r}; known chains: {known}.") from None

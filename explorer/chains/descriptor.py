@@ -1,0 +1,137 @@
+"""What a chain is to a person: parameters with ranges, and its ops by the names a learner uses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from explorer.model.device import DeviceKind
+from explorer.model.errors import UsageError
+from explorer.model.run import Scalar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A setting of a chain.
+
+    Attributes:
+        name: As in ``--set name=value``.
+        kind: ``int``, ``float`` or ``choice``.
+        cuda_default: Default on a GPU.
+        cpu_default: Default on a CPU, where the chain should finish in seconds.
+        minimum: Smallest value of a number.
+        maximum: Largest value of a number, itself allowed unless ``below_maximum``.
+        below_maximum: The value must stay below ``maximum``.
+        choices: The values of a choice.
+        sentence: What it is.
+    """
+
+    name: str
+    kind: Literal["int", "float", "choice"]
+    cuda_default: Scalar
+    cpu_default: Scalar
+    sentence: str
+    minimum: float = 0
+    maximum: float = 0
+    below_maximum: bool = False
+    choices: tuple[str, ...] = ()
+
+    def default(self, device: DeviceKind) -> Scalar:
+        """The default on that kind of device."""
+        return self.cuda_default if device is DeviceKind.CUDA else self.cpu_default
+
+    @property
+    def range_text(self) -> str:
+        """The values it takes, in words."""
+        if self.kind == "choice":
+            return ", ".join(self.choices)
+        below = "below " if self.below_maximum else ""
+        return f"{self.minimum:g} to {below}{self.maximum:g}"
+
+    def parse(self, value: object) -> Scalar:
+        """Turn text or a JSON value into a value of this parameter.
+
+        Raises:
+            UsageError: It has another type or lies outside the range.
+        """
+        if self.kind == "choice":
+            if value in self.choices:
+                return str(value)
+            raise UsageError(f"{self.name}={value} is not one of {self.range_text}.")
+        number = self._number(value)
+        too_large = number >= self.maximum if self.below_maximum else number > self.maximum
+        if not self.minimum <= number or too_large:
+            raise UsageError(f"{self.name}={value} is out of range: it takes {self.range_text}.")
+        return int(number) if self.kind == "int" else number
+
+    def _number(self, value: object) -> float:
+        word = "a whole number" if self.kind == "int" else "a number"
+        complaint = UsageError(f"{self.name}={value} is not {word}; it takes {self.range_text}.")
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise complaint
+        try:
+            number = float(value)
+        except ValueError:
+            raise complaint from None
+        if number != number or (self.kind == "int" and number != int(number)):
+            raise complaint
+        return number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpName:
+    """An op of a chain: its name, a few words beside it, and the name of what it computes."""
+
+    name: str
+    detail: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """A built-in chain.
+
+    Attributes:
+        id: As on the command line.
+        title: As in the window.
+        look_at: One sentence on what to look at.
+        formula: In plain text.
+        parameters: In the order they are shown.
+        all_ops: Every op the chain can have, in order; see :meth:`ops`.
+        skipped_ops: Ops that a parameter's value takes out: ``(parameter, value, op)``.
+    """
+
+    id: str
+    title: str
+    look_at: str
+    formula: str
+    parameters: tuple[Parameter, ...]
+    all_ops: tuple[OpName, ...]
+    skipped_ops: tuple[tuple[str, Scalar, str], ...] = ()
+
+    def parameter(self, name: str) -> Parameter:
+        """Return the parameter of that name.
+
+        Raises:
+            UsageError: The chain has none.
+        """
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
+        known = ", ".join(p.name for p in self.parameters)
+        raise UsageError(f"{self.id} has no parameter {name!r}; it has {known}.")
+
+    def resolve(self, settings: Mapping[str, object], device: DeviceKind) -> dict[str, Scalar]:
+        """Check the settings and fill in the device's defaults.
+
+        Raises:
+            UsageError: A name is unknown or a value out of range.
+        """
+        values = {p.name: p.default(device) for p in self.parameters}
+        for name, value in settings.items():
+            values[name] = self.parameter(name).parse(value)
+        return values
+
+    def ops(self, parameters: Mapping[str, Scalar]) -> tuple[OpName, ...]:
+        """The ops with these parameters, in order."""
+        skipped = {op for name, value, op in self.skipped_ops if parameters.get(name) == value}
+        return tuple(op for op in self.all_ops if op.name not in skipped)

@@ -1,0 +1,1 @@
+"""The torch side: captures chains, runs them under strategies, measures. No Qt."""

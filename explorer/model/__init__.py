@@ -1,0 +1,1 @@
+"""Plain frozen data and arithmetic: no Qt, no torch."""

@@ -1,0 +1,160 @@
+"""What the window asks of a worker and what the worker answers: frozen records, nothing else."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from explorer.model.device import Abilities, Ceilings
+from explorer.model.opgraph import OpGraph
+from explorer.model.run import Direction, Run, Scalar
+
+
+class Stage(StrEnum):
+    """The steps of a run, in order."""
+
+    STARTING = "starting"
+    CAPTURE = "capture"
+    REFERENCE = "reference"
+    CEILINGS = "ceilings"
+    COMPILE = "compile"
+    TRACE = "trace"
+    COUNTERS = "counters"
+    TIMING = "timing"
+    ACCURACY = "accuracy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """Measure a chain under several strategies.
+
+    Attributes:
+        chain: Id of a built-in chain.
+        parameters: Settings by name; those left out take the device's defaults.
+        strategies: Specs such as ``compile:max-autotune``, in the order wanted.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        seed: Of the inputs and of dropout.
+        direction: Forward, or forward and backward.
+        timing_s: Seconds spent timing each strategy.
+        measure_ceilings: Measure the ceilings first if they are not known.
+    """
+
+    chain: str
+    parameters: dict[str, Scalar] = field(default_factory=dict)
+    strategies: tuple[str, ...] = ("eager", "compile")
+    device: str = "auto"
+    seed: int = 0
+    direction: Direction = Direction.FORWARD
+    timing_s: float = 1.0
+    measure_ceilings: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphRequest:
+    """Capture a chain without running it, for the drawing of its op graph."""
+
+    chain: str
+    parameters: dict[str, Scalar] = field(default_factory=dict)
+    device: str = "auto"
+    direction: Direction = Direction.FORWARD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CeilingsRequest:
+    """Measure a device's ceilings, afresh if ``force`` is set."""
+
+    device: str = "auto"
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorRequest:
+    """Ask what this machine can measure."""
+
+    device: str = "auto"
+
+
+Request = RunRequest | GraphRequest | CeilingsRequest | DoctorRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One line of the doctor's report: what was looked at, whether it is well, the remedy."""
+
+    name: str
+    ok: bool
+    sentence: str
+    remedy: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """The worker is up: first message, once."""
+
+    abilities: Abilities
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where the work stands; ``fraction`` of the whole request, None if it cannot be known."""
+
+    stage: Stage
+    sentence: str
+    fraction: float | None = None
+    strategy: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphCaptured:
+    """The op graph with the parameters it was captured for, defaults filled in."""
+
+    graph: OpGraph
+    parameters: dict[str, Scalar]
+    estimate_bytes: int
+    device: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished:
+    """One strategy is done (or failed: then ``run.error`` says so)."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CeilingsMeasured:
+    """The ceilings of a device."""
+
+    device: str
+    ceilings: Ceilings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorReport:
+    """Everything the doctor looked at."""
+
+    abilities: Abilities
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFailed:
+    """The request could not be carried out; ``usage`` if the user asked for what is not there."""
+
+    sentence: str
+    usage: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestDone:
+    """The request is over; always the last message of a request, also after a failure."""
+
+
+Reply = (
+    Ready
+    | Progress
+    | GraphCaptured
+    | RunFinished
+    | CeilingsMeasured
+    | DoctorReport
+    | RequestFailed
+    | RequestDone
+)

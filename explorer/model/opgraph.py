@@ -1,0 +1,66 @@
+"""The captured chain: its operators in order, with the tensors between them."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from explorer.model.tensor import Tensor
+
+
+class OpKind(StrEnum):
+    """How an operator touches memory, which decides what it can be fused with."""
+
+    ELEMENTWISE = "elementwise"
+    REDUCTION = "reduction"
+    MATMUL = "matmul"
+    VIEW = "view"
+    RANDOM = "random"
+    OPAQUE = "opaque"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Op:
+    """One ATen operator of the chain.
+
+    Attributes:
+        name: What a learner would say (``softmax``); unique within the graph.
+        aten: The overload, e.g. ``aten._softmax.default``.
+        kind: Elementwise, reduction, ...
+        reads: Ids of the tensors it reads, in argument order.
+        writes: Ids of the tensors it writes.
+        flops: Floating-point operations (a multiply-add counts two; exp, sqrt and the like one).
+        detail: A few words beside the name (``× 1/√d``), empty if there is nothing to add.
+        source_line: The line of the chain's code it comes from, stripped; None if unknown.
+    """
+
+    name: str
+    aten: str
+    kind: OpKind
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    flops: int
+    detail: str = ""
+    source_line: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpGraph:
+    """Operators in execution order and every tensor they name."""
+
+    ops: tuple[Op, ...]
+    tensors: tuple[Tensor, ...]
+
+    def tensor(self, tensor_id: str) -> Tensor:
+        """Return the tensor with that id.
+
+        Raises:
+            KeyError: There is none.
+        """
+        for tensor in self.tensors:
+            if tensor.id == tensor_id:
+                return tensor
+        raise KeyError(tensor_id)
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of the whole chain."""
+        return sum(op.flops for op in self.ops)

@@ -1,0 +1,125 @@
+"""Recordings: a versioned file of runs, written whole or not at all, read without trust.
+
+A ``.kx`` file is gzip-compressed JSON:
+``{"format": "kernel-explorer", "version": 1, "runs": [...]}``.
+Nothing in it is ever executed; it is data for the records of ``explorer.model`` and no more.
+"""
+
+import gzip
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from explorer.model.codec import DecodeError, from_plain, to_plain
+from explorer.model.errors import RecordingError
+from explorer.model.run import Run
+
+FORMAT = "kernel-explorer"
+VERSION = 1
+SUFFIX = ".kx"
+MAX_PLAIN_BYTES = 512 * 1024 * 1024
+"""A recording that unpacks to more is refused: a few hundred kilobytes can hold gigabytes."""
+
+
+def runs_to_plain(runs: Sequence[Run]) -> dict[str, Any]:
+    """The document that ``--json`` prints and a ``.kx`` file holds."""
+    return {"format": FORMAT, "version": VERSION, "runs": [to_plain(run) for run in runs]}
+
+
+def save_recording(path: Path, runs: Sequence[Run]) -> None:
+    """Write the runs to ``path``; a crash or a full disk leaves what was there before.
+
+    Raises:
+        RecordingError: The file cannot be written; the sentence says why.
+    """
+    text = json.dumps(runs_to_plain(runs), ensure_ascii=False, separators=(",", ":"))
+    # mtime=0: the same runs give the same bytes, so that a committed recording diffs cleanly.
+    data = gzip.compress(text.encode(), mtime=0)
+    try:
+        write_atomically(path, data)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise RecordingError(f"{path} could not be written: {reason}.") from error
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write beside ``path`` and rename, so that readers see the old file or the new one.
+
+    Raises:
+        OSError: The folder is missing, read-only or full; ``path`` is then as it was.
+    """
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load_recording(path: Path) -> tuple[Run, ...]:
+    """Read the runs of a recording.
+
+    Raises:
+        RecordingError: The file is missing, damaged, foreign or from a later version.
+    """
+    try:
+        packed = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise RecordingError(f"{path} could not be read: {reason}.") from error
+    return parse_recording(packed, str(path))
+
+
+def parse_recording(packed: bytes, name: str) -> tuple[Run, ...]:
+    """Read the runs from a file's bytes; ``name`` is what the sentences call it.
+
+    Raises:
+        RecordingError: As :func:`load_recording`.
+    """
+    try:
+        document = json.loads(_unpack(packed, name))
+    except (ValueError, RecursionError):
+        raise RecordingError(f"{name} is not a recording: it holds no JSON.") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise RecordingError(f"{name} is not a recording of Kernel Explorer.")
+    version = document.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise RecordingError(f"{name} has no valid version number.")
+    if version > VERSION:
+        raise RecordingError(
+            f"{name} was saved by a later release (version {version}; this one reads up to "
+            f"{VERSION}); update Kernel Explorer to open it."
+        )
+    runs = document.get("runs")
+    if not isinstance(runs, list):
+        raise RecordingError(f"{name} is damaged: it has no list of runs.")
+    try:
+        return tuple(from_plain(Run, run, f"runs[{i}]") for i, run in enumerate(runs))
+    except DecodeError as error:
+        raise RecordingError(f"{name} is damaged: {error}.") from None
+
+
+def _unpack(packed: bytes, name: str) -> bytes:
+    if packed[:2] != b"\x1f\x8b":
+        return packed
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        plain = unpacker.decompress(packed, MAX_PLAIN_BYTES)
+        if unpacker.unconsumed_tail:
+            raise RecordingError(f"{name} unpacks to more than {MAX_PLAIN_BYTES >> 20} MiB.")
+    except zlib.error:
+        raise RecordingError(f"{name} is damaged: it cannot be unpacked.") from None
+    if not unpacker.eof:
+        raise RecordingError(f"{name} is damaged: it ends in the middle.")
+    return plain
