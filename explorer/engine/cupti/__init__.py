@@ -1,0 +1,32 @@
+"""DRAM bytes from the GPU's hardware counters, in this process, through the CUPTI torch loads.
+
+What the rest of the engine uses::
+
+    from explorer.engine.cupti.counters import DramCounters, counter_ability
+    from explorer.engine.cupti.errors import CounterRefused
+
+    with DramCounters(device_index) as counters:        # CounterRefused: no counters, and why
+        reading = counters.measure(run)                 # one RangeBytes a launch, in launch order
+        total = counters.measure_total(graph.replay)    # one RangeBytes for the whole call
+    reading.ranges[0].bytes_read                        # int, DRAM to L2
+    reading.ranges[0].bytes_written                     # int, L2 to DRAM
+    reading.ranges[0].bytes_requested                   # int | None, what passed through L2
+    reading.ranges[0].duration_us                       # float | None
+    reading.passes, reading.set_up_s, reading.run_s     # the pedigree, with .metric_names,
+    reading.cache_policy, reading.run_calls             # "none": nothing is flushed in between
+
+    counter_ability(device_index).sentence              # for ``doctor``: how, or why not
+    counter_ability(device_index).available
+
+:class:`~explorer.engine.cupti.errors.CounterRefused` has ``sentence`` (one, with the remedy),
+``code`` (CUPTI's result or None) and ``call``. It is an ``ExplorerError``.
+
+Rules for callers: warm ``run`` up first (lazy module loading is no launch to count); ``run`` may be
+called more than once (see ``run_calls``); copies and fills by the driver are no launches and appear
+in a total only; a CUDA graph's replay shows no launch, so take its total; no other collector may be
+at work meanwhile (``torch.profiler`` outside its ``with`` block is fine).
+
+Reference:
+    CUPTI documentation, "Range Profiling API" and "Host Profiling API"; headers
+    ``cupti_range_profiler.h``, ``cupti_profiler_host.h``, ``cupti_profiler_target.h``.
+"""
