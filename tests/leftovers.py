@@ -1,0 +1,132 @@
+"""Finds what a test left running: processes by a mark in their environment, Qt's by the collector.
+
+A grandchild whose parent died belongs to init, so parentage alone would miss the very orphans
+that must never exist. The mark, set in this process's environment, is inherited by all of them.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+MARK_NAME = "KERNEL_EXPLORER_TEST_RUN"
+MARK = uuid.uuid4().hex
+os.environ[MARK_NAME] = MARK
+_MARK_ENTRY = f"{MARK_NAME}={MARK}".encode()
+
+# A process that was told to end needs a moment to do so; one that was not will stay.
+GRACE_S = 1.0
+POLL_S = 0.01
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What runs at one moment.
+
+    Attributes:
+        processes: Process id to command line, for the live descendants of this process.
+        qt_objects: Address to description, for running threads and active timers.
+        with_qt: Whether Qt objects were looked for.
+    """
+
+    processes: MappingProxyType[int, str]
+    qt_objects: MappingProxyType[int, str]
+    with_qt: bool
+
+    @classmethod
+    def take(cls, *, with_qt: bool) -> Snapshot:
+        """Look at what runs now.
+
+        Args:
+            with_qt: Whether to look for Qt objects too, which takes tens of milliseconds.
+        """
+        qt_objects = _running_qt_objects() if with_qt else {}
+        return cls(MappingProxyType(_descendants()), MappingProxyType(qt_objects), with_qt)
+
+
+def wait_until_gone(before: Snapshot) -> list[str]:
+    """Describe what runs now and did not before, after a grace period in which it may end."""
+    deadline_s = time.monotonic() + GRACE_S
+    while True:
+        left = _new_since(before)
+        if not left or time.monotonic() > deadline_s:
+            return left
+        time.sleep(POLL_S)
+
+
+def end_processes(before: Snapshot) -> None:
+    """Kill the processes that were not there before, so that later tests start clean."""
+    for process_id in _descendants():
+        if process_id not in before.processes:
+            os.kill(process_id, signal.SIGKILL)
+
+
+def _new_since(before: Snapshot) -> list[str]:
+    now = Snapshot.take(with_qt=before.with_qt)
+    found = [
+        f"process {process_id} ({command})"
+        for process_id, command in now.processes.items()
+        if process_id not in before.processes
+    ]
+    found += [text for key, text in now.qt_objects.items() if key not in before.qt_objects]
+    return found
+
+
+def _descendants() -> dict[int, str]:
+    """Live processes that carry the mark or have this process as parent."""
+    own = os.getpid()
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit() or int(folder.name) == own:
+            continue
+        try:
+            # "pid (command) state parent ...": the command may hold spaces and brackets.
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            marked = _MARK_ENTRY in (folder / "environ").read_bytes().split(b"\0")
+            command = (
+                (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            )
+        except (OSError, ValueError):
+            # Gone while we looked, or another user's.
+            continue
+        # A zombie has ended; it only waits for its parent to take notice.
+        if state not in "ZX" and (marked or int(parent) == own):
+            found[int(folder.name)] = command.strip()
+    return found
+
+
+def _running_qt_objects() -> dict[int, str]:
+    """Running QThreads and active QTimers that Python holds, if there is a Qt application."""
+    if "PySide6.QtCore" not in sys.modules:
+        return {}
+    import shiboken6
+    from PySide6.QtCore import QCoreApplication, QEvent, QThread, QTimer
+
+    application = QCoreApplication.instance()
+    if application is None:
+        return {}
+    # What was handed to deleteLater() has been let go and is no leftover.
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    # Comparing types is several times faster than isinstance() over all that torch has made.
+    kinds = _with_subclasses(QThread) | _with_subclasses(QTimer)
+    found = {}
+    for thing in [thing for thing in gc.get_objects() if type(thing) in kinds]:
+        if not shiboken6.isValid(thing):
+            continue
+        if isinstance(thing, QThread) and thing.isRunning() and thing != application.thread():
+            found[id(thing)] = f"running {thing.objectName() or type(thing).__name__}"
+        elif isinstance(thing, QTimer) and thing.isActive():
+            found[id(thing)] = f"active {thing.objectName() or type(thing).__name__}"
+    return found
+
+
+def _with_subclasses(kind: type) -> set[type]:
+    subclasses: list[type] = type.__subclasses__(kind)
+    return {kind}.union(*map(_with_subclasses, subclasses))
