@@ -26,13 +26,22 @@ _BUSY = (
     "another program is using the GPU's counters; close Nsight Compute, Nsight Systems or the "
     "other Kernel Explorer, or stop DCGM's profiling (`dcgmi profiling --pause`), and run again"
 )
-_UNKNOWN_LAYOUT = (
-    "CUPTI {release} did not accept the arguments of {call}; use a torch that brings CUPTI 12.6 "
-    "to 13.5, or a newer Kernel Explorer"
+_NOT_ACCEPTED = (
+    "CUPTI {release} did not accept the arguments of {call}; use a torch that brings another "
+    "CUPTI (12.6 to 13.5 are known), or a newer Kernel Explorer"
+)
+_UNKNOWN_RELEASE = (
+    "CUPTI {release} is newer than what this Kernel Explorer was made for and did not accept "
+    "the arguments of {call}; use a newer Kernel Explorer, or a torch that brings CUPTI 12.6 to "
+    "13.5"
+)
+_UNKNOWN_RESULT = (
+    "CUPTI {release} refused {call} for a reason this Kernel Explorer does not know; look the "
+    "number up in CUPTI's list of results, or use a newer Kernel Explorer"
 )
 
 _SENTENCES = {
-    INVALID_PARAMETER: _UNKNOWN_LAYOUT,
+    INVALID_PARAMETER: _NOT_ACCEPTED,
     2: "CUPTI does not know this device; check CUDA_VISIBLE_DEVICES and the device's number",
     3: "the CUDA context is not valid any more; start the worker again",
     7: "CUPTI does not allow {call} in its present state; start the worker again",
@@ -97,6 +106,7 @@ def refusal(
     call: str,
     release: str,
     *,
+    known_release: bool = True,
     wsl: bool | None = None,
     admin_only: bool | None = None,
 ) -> CounterRefused:
@@ -106,14 +116,15 @@ def refusal(
         code: CUPTI's result, not 0.
         call: The function that gave it.
         release: CUPTI's release as text, e.g. ``13.0``.
+        known_release: Whether the argument blocks were made for that release.
         wsl: Whether this is WSL; looked up when None.
         admin_only: The driver's ``RmProfilingAdminOnly``; looked up when None.
     """
     wsl = is_wsl() if wsl is None else wsl
     admin_only = counters_admin_only() if admin_only is None else admin_only
-    text = _SENTENCES.get(
-        code, "CUPTI {release} refused {call} with result {code}; see cupti_result.h"
-    )
+    text = _SENTENCES.get(code, _UNKNOWN_RESULT)
+    if code == INVALID_PARAMETER and not known_release:
+        text = _UNKNOWN_RELEASE
     sentence = text.format(
         code=code, call=call, release=release, remedy=_privilege_remedy(wsl, admin_only)
     )

@@ -10,8 +10,9 @@ to 12.9, compared field by field.
 """
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import c_char_p, c_double, c_int, c_size_t, c_uint8, c_uint16, c_uint32, c_void_p
-from typing import ClassVar
+from typing import Any, ClassVar
 
 Release = tuple[int, int]
 
@@ -57,7 +58,10 @@ class Block(ctypes.Structure):
 
     ENDS: ClassVar[tuple[tuple[Release, str], ...]] = ()
 
-    _fields_ = (("block_size", c_size_t), ("private", c_void_p))
+    _fields_: ClassVar[Sequence[tuple[str, Any]]] = (
+        ("block_size", c_size_t),
+        ("private", c_void_p),
+    )
 
 
 def block_size(block: type[Block], release: Release) -> int:
@@ -72,15 +76,13 @@ def block_size(block: type[Block], release: Release) -> int:
         if release >= since:
             last_field = field
     if not last_field:
-        last_field = (block._fields_ or Block._fields_)[-1][0]
+        last_field = block._fields_[-1][0]
     field_place = getattr(block, last_field)
     return int(field_place.offset) + int(field_place.size)
 
 
 class Initialize(Block):
-    """``cuptiProfilerInitialize``."""
-
-    _fields_ = ()
+    """``cuptiProfilerInitialize``: the head alone."""
 
 
 class DeviceSupported(Block):
