@@ -1,0 +1,161 @@
+"""The strategies by name: the one table that the command line, the window and the engine share.
+
+The engine matches each entry to a callable by ``name``; whether it can run on a given device is
+the engine's to say (``StrategyAbility``). Nothing here needs torch.
+"""
+
+from dataclasses import dataclass
+
+from explorer.model.errors import UsageError
+from explorer.model.run import StrategyInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One way to write a strategy on the command line.
+
+    Attributes:
+        option: The part after the colon, None for the bare name.
+        title: As on screen.
+        sentence: What it does.
+    """
+
+    option: str | None
+    title: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """A way to run a chain.
+
+    Attributes:
+        name: The part before the colon.
+        variants: The bare name first, then each option it takes.
+    """
+
+    name: str
+    variants: tuple[Variant, ...]
+
+    @property
+    def specs(self) -> tuple[str, ...]:
+        """Every spelling it takes, the bare name first."""
+        return tuple(_spec(self.name, variant.option) for variant in self.variants)
+
+
+STRATEGIES: tuple[Strategy, ...] = (
+    Strategy(
+        name="eager",
+        variants=(
+            Variant(
+                option=None, title="eager",
+                sentence="The chain as written: one kernel or more an op.",
+            ),
+        ),
+    ),
+    Strategy(
+        name="compile",
+        variants=(
+            Variant(
+                option=None, title="torch.compile",
+                sentence="Inductor fuses what it can and generates the kernels.",
+            ),
+            Variant(
+                option="reduce-overhead", title="compile · reduce-overhead",
+                sentence="The same kernels, replayed from a CUDA graph that copies its inputs in.",
+            ),
+            Variant(
+                option="max-autotune", title="compile · max-autotune",
+                sentence="Kernels chosen by timing candidates, replayed from a CUDA graph.",
+            ),
+            Variant(
+                option="max-autotune-no-cudagraphs", title="compile · max-autotune, no graphs",
+                sentence="Kernels chosen by timing candidates, launched one by one.",
+            ),
+        ),
+    ),
+    Strategy(
+        name="cudagraph",
+        variants=(
+            Variant(
+                option=None, title="CUDA graph of eager",
+                sentence="Eager's kernels in one CUDA graph: no launch cost, the same bytes.",
+            ),
+        ),
+    ),
+    Strategy(
+        name="sdpa",
+        variants=(
+            Variant(
+                option=None, title="SDPA",
+                sentence="scaled_dot_product_attention with the backend that torch picks.",
+            ),
+            Variant(
+                option="flash", title="SDPA · flash",
+                sentence="scaled_dot_product_attention, FlashAttention or a refusal.",
+            ),
+            Variant(
+                option="efficient", title="SDPA · efficient",
+                sentence="scaled_dot_product_attention, the memory-efficient backend or a refusal.",
+            ),
+            Variant(
+                option="cudnn", title="SDPA · cuDNN",
+                sentence="scaled_dot_product_attention, cuDNN's backend or a refusal.",
+            ),
+            Variant(
+                option="math", title="SDPA · math",
+                sentence="scaled_dot_product_attention, composed of plain operators.",
+            ),
+        ),
+    ),
+)  # fmt: skip
+"""In the order in which they are offered."""
+
+DEFAULT_SPECS = ("eager", "compile")
+"""What runs when no strategy is named."""
+
+NOT_YET_BUILT = ("plan", "triton", "flex", "aot", "torch", "liger", "quack", "flashinfer")
+"""Names that a later release fills; asking for one is refused with that reason."""
+
+
+def all_specs() -> tuple[str, ...]:
+    """Every strategy with each of its options, as on the command line."""
+    return tuple(spec for strategy in STRATEGIES for spec in strategy.specs)
+
+
+def split_spec(spec: str) -> tuple[str, str | None]:
+    """``compile:max-autotune`` -> ``("compile", "max-autotune")``; no colon gives None."""
+    name, colon, option = spec.partition(":")
+    return name, option if colon else None
+
+
+def parse_spec(spec: str) -> StrategyInfo:
+    """Look a strategy up.
+
+    Args:
+        spec: As on the command line.
+
+    Returns:
+        Name, option and title; what is found out by running (plan, backend) is left empty.
+
+    Raises:
+        UsageError: No strategy is called that, or it has no such option.
+    """
+    name, option = split_spec(spec)
+    if name in NOT_YET_BUILT:
+        raise UsageError(
+            f"The strategy {spec!r} is not yet built; there are {', '.join(all_specs())}."
+        )
+    strategy = next((entry for entry in STRATEGIES if entry.name == name), None)
+    if strategy is None:
+        raise UsageError(f"There is no strategy {spec!r}; there are {', '.join(all_specs())}.")
+    for variant in strategy.variants:
+        if variant.option == option:
+            return StrategyInfo(name=name, option=option, title=variant.title)
+    raise UsageError(
+        f"The strategy {name!r} has no option {option!r}; it can be {', '.join(strategy.specs)}."
+    )
+
+
+def _spec(name: str, option: str | None) -> str:
+    return name if option is None else f"{name}:{option}"
