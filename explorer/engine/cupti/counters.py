@@ -15,7 +15,6 @@ from explorer.engine.cupti.metrics import MetricChoice, choose_for_chip
 from explorer.engine.cupti.range_profiler import Decoded, RangeProfiler, Work
 from explorer.engine.cupti.support import check_support
 
-_DEFAULT_ROOM = 256
 _MOST_ROOM = 1 << 18
 
 
@@ -83,12 +82,14 @@ class DramCounters:
         device_index: int = 0,
         *,
         library: CuptiLibrary | None = None,
+        expected_launches: int = 256,
     ) -> None:
         """Find out what the chip can count; the hardware itself is taken only while measuring.
 
         Args:
             device_index: As torch counts devices. Work to be measured must run on it.
             library: A CUPTI other than the one torch has loaded.
+            expected_launches: Room to begin with; work with more launches is run again.
 
         Raises:
             CounterRefused: There is no driver, no CUPTI, or no counter on this chip.
@@ -108,7 +109,7 @@ class DramCounters:
             self._config = self._host.config_image()
             self.passes = self._host.pass_count(self._config)
             self._opened = opened.pop_all()
-        self._room = _DEFAULT_ROOM
+        self._room = expected_launches
 
     def __enter__(self) -> "DramCounters":
         return self
