@@ -4,18 +4,24 @@ The trace says how long each launch took, the unprofiled timing how long the cal
 stretches the gaps between launches, so the gaps are what is scaled to make the two agree.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from explorer.model.run import Run, Samples
+from explorer.model.comparison import headline
+from explorer.model.run import Run
 
 Floats = NDArray[np.float64]
 
 MAX_GAP_SCALE = 2.0
-"""Gaps are stretched at most so far. A timed call that is longer still was slower for a reason the
-trace does not show; drawing that as idle time between launches would invent a launch-bound chain."""
+"""Gaps are stretched at most so far. A timed call that is longer still was slower for a reason
+the trace does not show; drawn as idle time it would make any chain look launch-bound."""
+
+
+MIN_SPAN_US = 1e-3
+"""Zooming in ends at a nanosecond from edge to edge, the resolution of a trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +68,6 @@ class Schedule:
     timed: bool
 
 
-def headline_samples(run: Run) -> Samples | None:
-    """The unprofiled times a run is judged by: cold L2, else CUDA graph, else warm."""
-    if run.timing is None:
-        return None
-    return run.timing.cold or run.timing.graph or run.timing.warm
-
-
 def scaled_launch_spans(run: Run) -> tuple[Span, ...]:
     """The launches of ``run`` by start, scaled so that the call lasts its unprofiled time.
 
@@ -91,8 +90,8 @@ def schedule(run: Run) -> Schedule | None:
     starts = _starts(run, known, durations)
     order = np.argsort(starts, kind="stable")
     starts, durations = starts[order], durations[order]
-    samples = headline_samples(run)
-    total = samples.median_us if samples else None
+    timed = headline(run)
+    total = timed.samples.median_us if timed else None
     return _scaled([known[i] for i in order], starts, durations, total)
 
 
@@ -133,3 +132,61 @@ def _scaled(
         unexplained_us=max(left_us - gap_us * gap_scale, 0.0),
         timed=total_us is not None,
     )
+
+
+def nice_ticks(first: float, last: float, most: int) -> tuple[float, ...]:
+    """Round values from ``first`` to ``last``, 1, 2 or 5 times a power of ten apart.
+
+    Args:
+        first: Lower end of the axis.
+        last: Upper end, above ``first``.
+        most: At most so many steps fit, at least 1.
+
+    Returns:
+        Multiples of the step within the ends, which are not forced onto a tick.
+    """
+    rough = (last - first) / max(most, 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    lowest, highest = math.ceil(first / step - 1e-9), math.floor(last / step + 1e-9)
+    return tuple(i * step for i in range(lowest, highest + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class TimeView:
+    """The stretch of the time axis on screen.
+
+    Attributes:
+        start_us: At the left edge.
+        end_us: At the right edge, above ``start_us``.
+        first_lane: The topmost lane, where not all of them fit.
+    """
+
+    start_us: float
+    end_us: float
+    first_lane: int = 0
+
+    @property
+    def span_us(self) -> float:
+        """How much time is shown."""
+        return self.end_us - self.start_us
+
+    def zoomed(self, factor: float, around_us: float, limit_us: float) -> "TimeView":
+        """Show ``factor`` times less time, ``around_us`` staying where it is on screen.
+
+        Args:
+            factor: Above 1 zooms in.
+            around_us: The fixed point.
+            limit_us: The whole axis; the view never leaves it, nor shows less than 1 ns.
+        """
+        span = min(max(self.span_us / factor, min(MIN_SPAN_US, limit_us)), limit_us)
+        share = (around_us - self.start_us) / self.span_us
+        return self._clamped(around_us - share * span, span, limit_us)
+
+    def panned(self, by_us: float, limit_us: float) -> "TimeView":
+        """Move later (positive) or earlier, as far as the axis goes."""
+        return self._clamped(self.start_us + by_us, self.span_us, limit_us)
+
+    def _clamped(self, start_us: float, span_us: float, limit_us: float) -> "TimeView":
+        start = min(max(start_us, 0.0), max(limit_us - span_us, 0.0))
+        return replace(self, start_us=start, end_us=start + span_us)
