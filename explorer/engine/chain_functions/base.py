@@ -1,0 +1,93 @@
+"""What the engine knows of a chain's code: one record a chain, matched to the descriptor by id."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+
+from explorer.engine.prepared import ChainFunction
+from explorer.model.run import DistributionCheck, Scalar
+
+Parameters = Mapping[str, Scalar]
+Inputs = Mapping[str, torch.Tensor]
+
+DTYPES: dict[str, torch.dtype] = {
+    "fp64": torch.float64,
+    "fp32": torch.float32,
+    "bf16": torch.bfloat16,
+    "fp16": torch.float16,
+    "i64": torch.int64,
+    "i32": torch.int32,
+    "i16": torch.int16,
+    "i8": torch.int8,
+    "u8": torch.uint8,
+    "bool": torch.bool,
+    "c64": torch.complex64,
+    "fp8": torch.float8_e4m3fn,
+}
+"""Torch's dtypes by the names used on screen."""
+
+DTYPE_NAMES: dict[torch.dtype, str] = {dtype: name for name, dtype in DTYPES.items()} | {
+    torch.float8_e5m2: "fp8"
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputSpec:
+    """Shape and dtype of an input, from which a chain can be captured without any memory."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the contiguous tensor."""
+        n_bytes = self.dtype.itemsize
+        for size in self.shape:
+            n_bytes *= size
+        return n_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceSlice:
+    """A part of the output in fp64.
+
+    Attributes:
+        index: Indexes the output so that ``output[index]`` has the shape of ``values``.
+        values: The truth, fp64.
+    """
+
+    index: tuple[int | slice, ...]
+    values: torch.Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainCode:
+    """A chain as torch code.
+
+    Attributes:
+        chain_id: The descriptor's id.
+        source_file: Path of the file that holds the function, as tracebacks give it.
+        input_specs: Shapes and dtypes by name, in the function's argument order.
+        make_inputs: The inputs themselves on a device, from a seed.
+        make_function: The chain with its constants filled in.
+        reference: The output in fp64, slice by slice in an order that spreads over it. No more
+            than the given bytes are held beyond a slice's result.
+        without_randomness: The same parameters with the random ops taken out.
+        distribution: Checks of the random ops. Given a call that runs the chain with its
+            randomness on, and the resolution of its random numbers; the inputs are changed in
+            place meanwhile and put back.
+        sdpa: The chain by torch's own attention operator, None where it is no attention.
+    """
+
+    chain_id: str
+    source_file: str
+    input_specs: Callable[[Parameters], dict[str, InputSpec]]
+    make_inputs: Callable[[Parameters, torch.device, int], dict[str, torch.Tensor]]
+    make_function: Callable[[Parameters], ChainFunction]
+    reference: Callable[[Parameters, Inputs, int], Iterator[ReferenceSlice]]
+    without_randomness: Callable[[Parameters], dict[str, Scalar]]
+    distribution: Callable[
+        [Parameters, Inputs, Callable[[], torch.Tensor], float], tuple[DistributionCheck, ...]
+    ]
+    sdpa: Callable[[Parameters], ChainFunction] | None = None

@@ -1,0 +1,83 @@
+"""What is known of an ATen operator: whether it is a view, how it touches memory, its FLOPs."""
+
+import math
+import operator
+from typing import Any
+
+import torch
+
+from explorer.model.opgraph import OpKind
+
+_ATEN = torch.ops.aten
+
+_MATMULS = {
+    _ATEN.mm.default,
+    _ATEN.bmm.default,
+    _ATEN.addmm.default,
+    _ATEN.baddbmm.default,
+    _ATEN.addbmm.default,
+    _ATEN.mv.default,
+    _ATEN.dot.default,
+}
+_REDUCTIONS = {
+    _ATEN._softmax.default,
+    _ATEN._log_softmax.default,
+    _ATEN.native_layer_norm.default,
+    _ATEN.native_group_norm.default,
+    _ATEN.logsumexp.default,
+    _ATEN.cumsum.default,
+}
+_FLOPS_AN_ELEMENT: dict[Any, int] = {
+    # A comparison for the maximum, a subtraction, exp, an addition and a division.
+    _ATEN._softmax.default: 5,
+    # A comparison and a multiplication; making the random number is integer work.
+    _ATEN.native_dropout.default: 2,
+}
+"""Where one operation an element of the result would be wrong."""
+
+
+def is_view(target: Any) -> bool:
+    """Whether the operator only looks at its input's memory in another way: it launches nothing."""
+    if target is operator.getitem:
+        return True
+    if not isinstance(target, torch._ops.OpOverload):
+        return False
+    if target in (_ATEN._unsafe_view.default, _ATEN.alias.default, _ATEN.detach.default):
+        return True
+    return any(
+        result.alias_info is not None and not result.alias_info.is_write
+        for result in target._schema.returns
+    )
+
+
+def kind_of(target: Any) -> OpKind:
+    """How an operator touches memory."""
+    if not isinstance(target, torch._ops.OpOverload):
+        return OpKind.OPAQUE
+    if is_view(target):
+        return OpKind.VIEW
+    if target in _MATMULS:
+        return OpKind.MATMUL
+    if torch.Tag.nondeterministic_seeded in target.tags:
+        return OpKind.RANDOM
+    if target in _REDUCTIONS or torch.Tag.reduction in target.tags:
+        return OpKind.REDUCTION
+    if torch.Tag.pointwise in target.tags:
+        return OpKind.ELEMENTWISE
+    return OpKind.OPAQUE
+
+
+def flops_of(node: torch.fx.Node) -> int:
+    """Floating-point operations of a node: a multiply-add counts two, exp and the like one."""
+    value = node.meta["val"]
+    n_elements = math.prod((value[0] if isinstance(value, tuple | list) else value).shape)
+    inputs = [a.meta["val"] for a in node.args if isinstance(a, torch.fx.Node)]
+    kind = kind_of(node.target)
+    if kind is OpKind.MATMUL:
+        # The last two are the factors; addmm and its like have the addend before them.
+        return 2 * n_elements * int(inputs[-2].shape[-1])
+    if kind in (OpKind.VIEW, OpKind.OPAQUE):
+        return 0
+    if node.target in _FLOPS_AN_ELEMENT:
+        return _FLOPS_AN_ELEMENT[node.target] * n_elements
+    return math.prod(inputs[0].shape) if kind is OpKind.REDUCTION else n_elements

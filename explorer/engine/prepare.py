@@ -1,0 +1,83 @@
+"""Makes a chain ready on a device: captured first, which takes no memory, then its inputs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+
+from explorer.chains import find_chain
+from explorer.chains.descriptor import Chain
+from explorer.engine.capture import Captured, capture
+from explorer.engine.chain_functions import CHAIN_CODE
+from explorer.engine.chain_functions.base import ChainCode
+from explorer.engine.prepared import Prepared
+from explorer.model.device import DeviceKind
+from explorer.model.run import Scalar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A captured chain with its parameters, before anything is allocated."""
+
+    chain: Chain
+    code: ChainCode
+    parameters: dict[str, Scalar]
+    device: torch.device
+    captured: Captured
+
+    @property
+    def inputs_bytes(self) -> int:
+        """Bytes of all inputs."""
+        return sum(spec.n_bytes for spec in self.code.input_specs(self.parameters).values())
+
+
+def device_kind(device: torch.device) -> DeviceKind:
+    """CUDA or CPU."""
+    return DeviceKind.CUDA if device.type == "cuda" else DeviceKind.CPU
+
+
+def plan_chain(chain_id: str, settings: Mapping[str, object], device: torch.device) -> Plan:
+    """Check the settings and capture the chain; allocates nothing, however large it is.
+
+    Args:
+        chain_id: Id of a built-in chain.
+        settings: Parameters by name; those left out take the device's defaults.
+        device: Where it is to run.
+
+    Raises:
+        UsageError: The chain or a parameter does not exist, or a value is out of range.
+        CaptureError: The code is not the chain that its descriptor describes.
+    """
+    chain = find_chain(chain_id)
+    code = CHAIN_CODE[chain.id]
+    parameters = chain.resolve(settings, device_kind(device))
+    captured = capture(
+        code.make_function(parameters),
+        code.input_specs(parameters),
+        chain.ops(parameters),
+        source_file=code.source_file,
+        device=device,
+    )
+    return Plan(chain=chain, code=code, parameters=parameters, device=device, captured=captured)
+
+
+def make_ready(plan: Plan, seed: int) -> Prepared:
+    """Allocate and fill the inputs on the plan's device."""
+    return Prepared(
+        chain=plan.chain,
+        parameters=plan.parameters,
+        device=plan.device,
+        seed=seed,
+        inputs=plan.code.make_inputs(plan.parameters, plan.device, seed),
+        function=plan.code.make_function(plan.parameters),
+        graph=plan.captured.graph,
+        graph_module=plan.captured.graph_module,
+        nodes=plan.captured.nodes,
+    )
+
+
+def prepare(
+    chain_id: str, settings: Mapping[str, object], device: torch.device, seed: int = 0
+) -> Prepared:
+    """Capture a chain and make its inputs; see :func:`plan_chain` for what may go wrong."""
+    return make_ready(plan_chain(chain_id, settings, device), seed)
