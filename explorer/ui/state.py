@@ -1,0 +1,285 @@
+"""What the window shows, as one frozen value, and what follows from it. No Qt in here.
+
+The :class:`~explorer.ui.store.Store` holds the value and tells when a part of it changed; views
+read it and never each other.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from explorer.chains import CHAINS, find_chain
+from explorer.chains.descriptor import Chain
+from explorer.model.device import Abilities, Device, DeviceAbility, DeviceKind, StrategyAbility
+from explorer.model.errors import UsageError
+from explorer.model.messages import GraphCaptured, Progress
+from explorer.model.run import Run, Scalar
+
+DEFAULT_STRATEGIES = ("eager", "compile")
+BASELINE = "eager"
+"""The strategy that speed-ups are told against: the chain as written."""
+
+
+class WorkerPhase(StrEnum):
+    """What the worker is doing."""
+
+    OFF = "off"
+    STARTING = "starting"
+    READY = "ready"
+    BUSY = "busy"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerState:
+    """The worker's phase with the sentence that the header shows."""
+
+    phase: WorkerPhase = WorkerPhase.OFF
+    sentence: str = "worker not started"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """One sentence for the message bar.
+
+    Attributes:
+        sentence: What happened, with the remedy.
+        is_error: Something failed, rather than merely happened.
+        can_undo: The bar offers to take back the last deletion.
+    """
+
+    sentence: str
+    is_error: bool = True
+    can_undo: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRun:
+    """A run in the session's list.
+
+    Attributes:
+        key: Unique in the session.
+        run: What was measured.
+        name: As the user calls it.
+        pinned: Kept in the timelines whatever else is shown.
+        recorded_in: File it was opened from; None if it was measured in this session.
+    """
+
+    key: str
+    run: Run
+    name: str
+    pinned: bool = False
+    recorded_in: str | None = None
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether it was not measured on this machine in this session."""
+        return self.recorded_in is not None
+
+    @property
+    def origin(self) -> str:
+        """Device and day of the measurement: ``NVIDIA H200 · 2026-11-30``."""
+        return f"{self.run.device.name} · {self.run.created_at[:10]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterValues:
+    """Settings as typed, and what the chain's descriptor makes of them.
+
+    Attributes:
+        texts: What the user typed, by parameter; those left out take the defaults.
+        values: All parameters, where valid, defaults filled in.
+        errors: A sentence for each parameter that is not valid.
+    """
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Scalar] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """Everything the window shows.
+
+    Attributes:
+        chain: Id of the chain that the next run measures.
+        parameters: Its settings.
+        strategies: Specs that the next run measures, in the order they were toggled on.
+        device: Id of the device chosen; None leaves it to the worker.
+        runs: The session's runs, oldest first.
+        shown: Key of the run that scene, cards and graph show.
+        compared: Key of the run beside it.
+        playhead_us: Moment shown, in the run's own time.
+        playing: Whether the playhead moves by itself.
+        theme: Name of the theme.
+        worker: Its phase.
+        progress: Where a request stands; None when none is in progress.
+        abilities: What the worker can do; None until it said so.
+        captured: Op graph of the chosen chain; None until captured.
+        notice: What the message bar says.
+    """
+
+    chain: str = next(iter(CHAINS))
+    parameters: ParameterValues = ParameterValues()
+    strategies: tuple[str, ...] = DEFAULT_STRATEGIES
+    device: str | None = None
+    runs: tuple[SessionRun, ...] = ()
+    shown: str | None = None
+    compared: str | None = None
+    playhead_us: float = 0.0
+    playing: bool = False
+    theme: str = "dark"
+    worker: WorkerState = WorkerState()
+    progress: Progress | None = None
+    abilities: Abilities | None = None
+    captured: GraphCaptured | None = None
+    notice: Notice | None = None
+
+    @property
+    def chain_descriptor(self) -> Chain:
+        """The chosen chain."""
+        return find_chain(self.chain)
+
+    @property
+    def shown_run(self) -> SessionRun | None:
+        """The run that is shown."""
+        return self.find_run(self.shown)
+
+    @property
+    def compared_run(self) -> SessionRun | None:
+        """The run beside it."""
+        return self.find_run(self.compared)
+
+    @property
+    def device_ability(self) -> DeviceAbility | None:
+        """What the chosen device can do; None until the worker said so."""
+        if self.abilities is None:
+            return None
+        wanted = self.device or self.abilities.default_device
+        return next((a for a in self.abilities.devices if a.device.id == wanted), None)
+
+    @property
+    def chosen_device(self) -> Device | None:
+        """The device of the next run; None until the worker named it."""
+        ability = self.device_ability
+        return ability.device if ability else None
+
+    @property
+    def device_kind(self) -> DeviceKind:
+        """Kind of the device of the next run; a CPU until the worker says otherwise."""
+        device = self.chosen_device
+        return device.kind if device else DeviceKind.CPU
+
+    def find_run(self, key: str | None) -> SessionRun | None:
+        """The run with that key, or None."""
+        return next((item for item in self.runs if item.key == key), None)
+
+
+def check_parameters(chain: Chain, texts: Mapping[str, str], device: DeviceKind) -> ParameterValues:
+    """Check each text by itself, so that every field can say what is wrong with it."""
+    values: dict[str, Scalar] = {}
+    errors: dict[str, str] = {}
+    for parameter in chain.parameters:
+        text = texts.get(parameter.name)
+        if text is None:
+            values[parameter.name] = parameter.default(device)
+            continue
+        try:
+            values[parameter.name] = parameter.parse(text.strip())
+        except UsageError as error:
+            errors[parameter.name] = str(error)
+    return ParameterValues(texts=dict(texts), values=values, errors=errors)
+
+
+def parameters_text(parameters: Mapping[str, Scalar]) -> str:
+    """The settings on one line: sizes joined by ×, the rest after a dot."""
+    sizes = [f"{v:,}" for v in parameters.values() if isinstance(v, int) and v is not True]
+    rest = [str(v) for v in parameters.values() if isinstance(v, str)]
+    return " · ".join([" × ".join(sizes), *rest] if sizes else rest)
+
+
+def is_same_setting(first: Run, second: Run) -> bool:
+    """Whether two runs may stand on one axis: same chain, settings, direction and device."""
+    return (
+        first.chain.name == second.chain.name
+        and first.chain.parameters == second.chain.parameters
+        and first.chain.direction == second.chain.direction
+        and first.device.name == second.device.name
+    )
+
+
+def peers(state: State) -> tuple[SessionRun, ...]:
+    """The runs to set side by side with the shown one, failed ones included.
+
+    That is the newest run of each strategy in the shown run's setting, the shown and the compared
+    run in the place of their strategy's newest, and every pinned run; baseline first, then in the
+    order of the session.
+    """
+    shown = state.shown_run
+    if shown is None:
+        return ()
+    newest: dict[str, str] = {}
+    for item in state.runs:
+        if is_same_setting(item.run, shown.run):
+            newest[item.run.strategy.spec] = item.key
+    newest[shown.run.strategy.spec] = shown.key
+    wanted = {*newest.values(), *(item.key for item in state.runs if item.pinned)}
+    if state.compared is not None:
+        wanted.add(state.compared)
+    found = [item for item in state.runs if item.key in wanted]
+    return tuple(sorted(found, key=lambda item: item.run.strategy.spec != BASELINE))
+
+
+def baseline(state: State) -> SessionRun | None:
+    """The run that speed-ups of the shown run's setting are told against, if it was made."""
+    shown = state.shown_run
+    if shown is None:
+        return None
+    for item in peers(state):
+        is_baseline = item.run.strategy.spec == BASELINE and item.run.error is None
+        if is_baseline and is_same_setting(item.run, shown.run):
+            return item
+    return None
+
+
+def strategy_abilities(state: State) -> tuple[StrategyAbility, ...]:
+    """The strategies to list: those of the chosen device, then those only runs know of."""
+    ability = state.device_ability
+    known = list(ability.strategies) if ability else []
+    specs = {strategy.spec for strategy in known}
+    for item in peers(state):
+        strategy = item.run.strategy
+        if strategy.spec not in specs:
+            specs.add(strategy.spec)
+            title = strategy.title or strategy.spec
+            reason = (
+                "Not known to this worker; the result is from a recording."
+                if ability
+                else "The worker has not started yet."
+            )
+            known.append(
+                StrategyAbility(
+                    spec=strategy.spec, title=title, available=ability is None, reason=reason
+                )
+            )
+    return tuple(known)
+
+
+def wanted_strategies(state: State) -> tuple[str, ...]:
+    """The strategies of the next run: toggled on and available, in the order they are listed."""
+    listed = strategy_abilities(state)
+    unavailable = {strategy.spec for strategy in listed if not strategy.available}
+    order = {strategy.spec: place for place, strategy in enumerate(listed)}
+    wanted = [spec for spec in state.strategies if spec not in unavailable]
+    return tuple(sorted(wanted, key=lambda spec: order.get(spec, len(order))))
+
+
+def run_blocker(state: State) -> str | None:
+    """Why no run can be started now, in one sentence with the remedy; None if it can."""
+    if state.worker.phase is WorkerPhase.BUSY and state.progress is not None:
+        return "A run is in progress; Cancel ends it."
+    if state.parameters.errors:
+        return next(iter(state.parameters.errors.values()))
+    if not wanted_strategies(state):
+        return "No strategy is switched on; switch one on in the list of strategies."
+    return None
