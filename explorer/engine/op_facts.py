@@ -70,14 +70,14 @@ def kind_of(target: Any) -> OpKind:
 def flops_of(node: torch.fx.Node) -> int:
     """Floating-point operations of a node: a multiply-add counts two, exp and the like one."""
     value = node.meta["val"]
-    n_elements = math.prod((value[0] if isinstance(value, tuple | list) else value).shape)
+    n_elements: int = math.prod((value[0] if isinstance(value, tuple | list) else value).shape)
     inputs = [a.meta["val"] for a in node.args if isinstance(a, torch.fx.Node)]
     kind = kind_of(node.target)
     if kind is OpKind.MATMUL:
         # The last two are the factors; addmm and its like have the addend before them.
-        return 2 * n_elements * int(inputs[-2].shape[-1])
+        return int(2 * n_elements * inputs[-2].shape[-1])
     if kind in (OpKind.VIEW, OpKind.OPAQUE):
         return 0
     if node.target in _FLOPS_AN_ELEMENT:
         return _FLOPS_AN_ELEMENT[node.target] * n_elements
-    return math.prod(inputs[0].shape) if kind is OpKind.REDUCTION else n_elements
+    return int(math.prod(inputs[0].shape)) if kind is OpKind.REDUCTION else n_elements

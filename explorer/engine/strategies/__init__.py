@@ -1,0 +1,35 @@
+"""The table of strategies; a new one is one file with its ``ENTRIES``, named here."""
+
+from explorer.engine.strategies import compiled, cudagraph, eager, sdpa
+from explorer.engine.strategies.base import Built, PeakFamily, Strategy
+from explorer.model.errors import UsageError
+
+STRATEGIES: tuple[Strategy, ...] = (
+    *eager.ENTRIES,
+    *compiled.ENTRIES,
+    *cudagraph.ENTRIES,
+    *sdpa.ENTRIES,
+)
+
+
+def find_strategy(spec: str) -> Strategy:
+    """Return the strategy written ``name`` or ``name:option``.
+
+    Raises:
+        UsageError: There is none; the sentence lists the names, or the name's options.
+    """
+    for strategy in STRATEGIES:
+        if strategy.spec == spec:
+            return strategy
+    name, _, option = spec.partition(":")
+    options = [s.option for s in STRATEGIES if s.name == name]
+    if not options:
+        known = ", ".join(dict.fromkeys(s.name for s in STRATEGIES))
+        raise UsageError(f"There is no strategy {name!r}; known strategies: {known}.")
+    known = ", ".join(option for option in options if option)
+    if not known:
+        raise UsageError(f"{name} takes no option, so there is no {spec!r}.")
+    raise UsageError(f"{name} has no option {option!r}; it takes none or one of {known}.")
+
+
+__all__ = ["STRATEGIES", "Built", "PeakFamily", "Strategy", "find_strategy"]

@@ -1,0 +1,105 @@
+"""What a strategy is: one entry that turns a prepared chain into a callable."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+
+import torch
+
+from explorer.chains.descriptor import Chain
+from explorer.engine.prepared import Prepared
+from explorer.model.run import GraphBreak, Scalar, StrategyInfo
+
+
+class PeakFamily(Enum):
+    """Which tensors a strategy is expected to hold at once; see ``measure.estimate``."""
+
+    EAGER = auto()
+    """Every op's result, for as long as the code holds it."""
+    COMPILED = auto()
+    """Results of matmuls and of what lies fused between them."""
+    FUSED = auto()
+    """Inputs and outputs only."""
+
+
+def _nothing() -> None:
+    """There is nothing to give back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A chain ready to be called under a strategy.
+
+    Attributes:
+        call: Runs the chain once on the prepared inputs. Does not wait for the device, and what
+            it returns may be overwritten by the next call.
+        backend: What really runs where the strategy's name leaves it open.
+        notes: What a person should know of it.
+        close: Gives back what it holds. The callable is dead afterwards.
+        graph_breaks: Places where the compiler gave up a graph.
+        uses_graph: Whether a call replays a CUDA graph.
+    """
+
+    call: Callable[[], torch.Tensor]
+    backend: str | None = None
+    notes: tuple[str, ...] = ()
+    close: Callable[[], None] = _nothing
+    graph_breaks: tuple[GraphBreak, ...] = ()
+    uses_graph: bool = False
+
+
+Refusal = Callable[[Chain, Mapping[str, Scalar], torch.device], str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """An entry of the table.
+
+    Attributes:
+        name: The part before the colon.
+        option: The part after it.
+        title: As in the window.
+        refusal: Why it cannot run a chain on a device: one sentence, or None.
+        build: Makes the callable. Compiling, where there is any, happens in here, so that it can
+            be watched and timed; the chain has run at least once afterwards.
+        peak: For the estimate of memory.
+        compiles: Whether ``build`` compiles.
+        random_resolution: Step of the random numbers that its kernels compare with the dropout
+            rate, 0 if they are finer than can be seen.
+    """
+
+    name: str
+    title: str
+    refusal: Refusal
+    build: Callable[[Prepared], Built]
+    peak: PeakFamily
+    option: str | None = None
+    compiles: bool = False
+    random_resolution: float = 0.0
+
+    @property
+    def spec(self) -> str:
+        """As on the command line."""
+        return self.info().spec
+
+    def info(self, backend: str | None = None) -> StrategyInfo:
+        """The record that a run carries."""
+        return StrategyInfo(name=self.name, option=self.option, title=self.title, backend=backend)
+
+
+def runs_anywhere(
+    _chain: Chain, _parameters: Mapping[str, Scalar], _device: torch.device
+) -> str | None:
+    """The refusal of a strategy that has none."""
+    return None
+
+
+def plain_call(prepared: Prepared) -> Callable[[], torch.Tensor]:
+    """The chain as written, on the prepared inputs, without autograd."""
+    inputs = tuple(prepared.inputs.values())
+
+    def call() -> torch.Tensor:
+        with torch.no_grad():
+            return prepared.function(*inputs)
+
+    return call

@@ -1,0 +1,120 @@
+"""``torch.compile`` in its modes."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+import torch._functorch.config
+import torch._inductor.config
+
+from explorer.chains.descriptor import Chain
+from explorer.engine.prepared import Prepared
+from explorer.engine.strategies.base import Built, PeakFamily, Strategy
+from explorer.engine.toolchain import compile_refusal
+from explorer.model.run import GraphBreak, Scalar
+
+_WITH_GRAPHS = ("reduce-overhead", "max-autotune")
+_TITLES = {
+    None: "torch.compile",
+    "reduce-overhead": "torch.compile, reduce-overhead",
+    "max-autotune": "torch.compile, max-autotune",
+    "max-autotune-no-cudagraphs": "torch.compile, max-autotune without CUDA graphs",
+}
+
+
+def _refusal(mode: str | None) -> Callable[..., str | None]:
+    def refusal(
+        _chain: Chain, _parameters: Mapping[str, Scalar], device: torch.device
+    ) -> str | None:
+        if mode == "reduce-overhead" and device.type != "cuda":
+            return (
+                "compile:reduce-overhead is compile with CUDA graphs, which a CPU does not have; "
+                "use compile."
+            )
+        return compile_refusal(device)
+
+    return refusal
+
+
+@contextmanager
+def _code_generation_runs() -> Iterator[None]:
+    """Switch off the caches that would skip code generation, which has to be observed.
+
+    What is generated is compiled through caches all the same: the same source is not built twice.
+    """
+    with (
+        warnings.catch_warnings(),
+        torch._inductor.config.patch(fx_graph_cache=False),
+        torch._functorch.config.patch(enable_autograd_cache=False),
+    ):
+        # The compiler warns of its own use of what torch has deprecated, and of settings that a
+        # user of the explorer cannot change.
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _builder(mode: str | None) -> Callable[[Prepared], Built]:
+    def build(prepared: Prepared) -> Built:
+        inputs = tuple(prepared.inputs.values())
+        function = prepared.function
+        uses_graph = mode in _WITH_GRAPHS and prepared.device.type == "cuda"
+
+        # A function of its own: Dynamo names what it compiles by the code object.
+        def chain(*tensors: torch.Tensor) -> torch.Tensor:
+            return function(*tensors)
+
+        torch._dynamo.reset()
+        torch._dynamo.utils.counters.clear()
+
+        new_step: Callable[[], None] = torch.compiler.cudagraph_mark_step_begin
+
+        def call() -> torch.Tensor:
+            if uses_graph:
+                new_step()
+            with torch.no_grad():
+                return compiled(*inputs)
+
+        with _code_generation_runs():
+            compiled = torch.compile(chain, dynamic=False, mode=mode)
+            call()
+        if uses_graph:
+            # The first call warmed up, the second records the graph, later ones replay it.
+            call()
+            call()
+        return Built(
+            call=call,
+            notes=_notes(mode, prepared.device),
+            close=torch._dynamo.reset,
+            graph_breaks=_graph_breaks(),
+            uses_graph=uses_graph,
+        )
+
+    return build
+
+
+def _notes(mode: str | None, device: torch.device) -> tuple[str, ...]:
+    if device.type == "cuda":
+        return ()
+    if mode == "max-autotune":
+        return ("There are no CUDA graphs on a CPU: max-autotune only tries more kernels here.",)
+    return ()
+
+
+def _graph_breaks() -> tuple[GraphBreak, ...]:
+    reasons = torch._dynamo.utils.counters["graph_break"]
+    return tuple(GraphBreak(place="", reason=str(reason)) for reason in reasons)
+
+
+ENTRIES = tuple(
+    Strategy(
+        name="compile",
+        option=mode,
+        title=title,
+        refusal=_refusal(mode),
+        build=_builder(mode),
+        peak=PeakFamily.COMPILED,
+        compiles=True,
+    )
+    for mode, title in _TITLES.items()
+)

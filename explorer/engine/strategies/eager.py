@@ -1,0 +1,21 @@
+"""Eager: the chain as written, one kernel an operator."""
+
+from explorer.engine.prepared import Prepared
+from explorer.engine.strategies.base import Built, PeakFamily, Strategy, plain_call, runs_anywhere
+
+
+def _build(prepared: Prepared) -> Built:
+    call = plain_call(prepared)
+    call()
+    return Built(call=call)
+
+
+ENTRIES = (
+    Strategy(
+        name="eager",
+        title="Eager, as written",
+        refusal=runs_anywhere,
+        build=_build,
+        peak=PeakFamily.EAGER,
+    ),
+)
