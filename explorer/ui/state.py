@@ -4,20 +4,18 @@ The :class:`~explorer.ui.store.Store` holds the value and tells when a part of i
 read it and never each other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from explorer.chains import CHAINS, find_chain
 from explorer.chains.descriptor import Chain
+from explorer.model.comparison import is_comparable
 from explorer.model.device import Abilities, Device, DeviceAbility, DeviceKind, StrategyAbility
 from explorer.model.errors import UsageError
 from explorer.model.messages import GraphCaptured, Progress
 from explorer.model.run import Run, Scalar
-
-DEFAULT_STRATEGIES = ("eager", "compile")
-BASELINE = "eager"
-"""The strategy that speed-ups are told against: the chain as written."""
+from explorer.model.strategies import DEFAULT_SPECS, all_specs, parse_spec
 
 
 class WorkerPhase(StrEnum):
@@ -121,7 +119,7 @@ class State:
 
     chain: str = next(iter(CHAINS))
     parameters: ParameterValues = ParameterValues()
-    strategies: tuple[str, ...] = DEFAULT_STRATEGIES
+    strategies: tuple[str, ...] = DEFAULT_SPECS
     device: str | None = None
     runs: tuple[SessionRun, ...] = ()
     shown: str | None = None
@@ -198,71 +196,65 @@ def parameters_text(parameters: Mapping[str, Scalar]) -> str:
     return " · ".join([" × ".join(sizes), *rest] if sizes else rest)
 
 
-def is_same_setting(first: Run, second: Run) -> bool:
-    """Whether two runs may stand on one axis: same chain, settings, direction and device."""
-    return (
-        first.chain.name == second.chain.name
-        and first.chain.parameters == second.chain.parameters
-        and first.chain.direction == second.chain.direction
-        and first.device.name == second.device.name
-    )
-
-
 def peers(state: State) -> tuple[SessionRun, ...]:
     """The runs to set side by side with the shown one, failed ones included.
 
-    That is the newest run of each strategy in the shown run's setting, the shown and the compared
-    run in the place of their strategy's newest, and every pinned run; baseline first, then in the
-    order of the session.
+    That is the newest run of each strategy that did the shown run's work, the shown one in the
+    place of its strategy's newest, the compared run and every pinned one; in the order of the
+    table of strategies.
     """
     shown = state.shown_run
     if shown is None:
         return ()
     newest: dict[str, str] = {}
     for item in state.runs:
-        if is_same_setting(item.run, shown.run):
+        if is_comparable(item.run, shown.run):
             newest[item.run.strategy.spec] = item.key
     newest[shown.run.strategy.spec] = shown.key
-    wanted = {*newest.values(), *(item.key for item in state.runs if item.pinned)}
-    if state.compared is not None:
-        wanted.add(state.compared)
-    found = [item for item in state.runs if item.key in wanted]
-    return tuple(sorted(found, key=lambda item: item.run.strategy.spec != BASELINE))
+    wanted = {*newest.values(), state.compared}
+    found = [item for item in state.runs if item.pinned or item.key in wanted]
+    order = {spec: place for place, spec in enumerate(all_specs())}
+    return tuple(sorted(found, key=lambda item: order.get(item.run.strategy.spec, len(order))))
 
 
-def baseline(state: State) -> SessionRun | None:
-    """The run that speed-ups of the shown run's setting are told against, if it was made."""
+def result_of(state: State, spec: str) -> SessionRun | None:
+    """The run of a strategy among those beside the shown one, doing the same work."""
     shown = state.shown_run
     if shown is None:
         return None
-    for item in peers(state):
-        is_baseline = item.run.strategy.spec == BASELINE and item.run.error is None
-        if is_baseline and is_same_setting(item.run, shown.run):
-            return item
-    return None
+    fit = [
+        item
+        for item in peers(state)
+        if item.run.strategy.spec == spec and is_comparable(item.run, shown.run)
+    ]
+    if shown in fit:
+        return shown
+    return fit[-1] if fit else None
 
 
 def strategy_abilities(state: State) -> tuple[StrategyAbility, ...]:
-    """The strategies to list: those of the chosen device, then those only runs know of."""
+    """The strategies to list: those of the chosen device, then those that only runs know of.
+
+    Until the worker says what its device can do, every strategy of the table is offered.
+    """
     ability = state.device_ability
-    known = list(ability.strategies) if ability else []
+    known = list(ability.strategies) if ability else list(_all_strategies())
     specs = {strategy.spec for strategy in known}
     for item in peers(state):
         strategy = item.run.strategy
         if strategy.spec not in specs:
             specs.add(strategy.spec)
+            reason = "This release cannot run it; the result is from a recording."
             title = strategy.title or strategy.spec
-            reason = (
-                "Not known to this worker; the result is from a recording."
-                if ability
-                else "The worker has not started yet."
-            )
             known.append(
-                StrategyAbility(
-                    spec=strategy.spec, title=title, available=ability is None, reason=reason
-                )
+                StrategyAbility(spec=strategy.spec, title=title, available=False, reason=reason)
             )
     return tuple(known)
+
+
+def _all_strategies() -> Iterator[StrategyAbility]:
+    for spec in all_specs():
+        yield StrategyAbility(spec=spec, title=parse_spec(spec).title, available=True)
 
 
 def wanted_strategies(state: State) -> tuple[str, ...]:

@@ -1,0 +1,125 @@
+"""Small controls that Qt's style sheets cannot draw without picture files."""
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
+from typing_extensions import override
+
+from explorer.ui.theme import Theme
+
+CHEVRON_PX = 4.5
+
+
+class Picker(QComboBox):
+    """A drop-down list whose arrow is drawn in the text colour of the theme."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(name)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        painter = QPainter(self)
+        draw_chevron(painter, QPointF(self.width() - 16, self.height() / 2), self._color())
+        painter.end()
+
+    def _color(self) -> QColor:
+        group = self.palette().ColorGroup.Active
+        if not self.isEnabled():
+            group = self.palette().ColorGroup.Disabled
+        return self.palette().color(group, self.palette().ColorRole.ButtonText)
+
+
+def draw_chevron(painter: QPainter, middle: QPointF, color: QColor) -> None:
+    """A downward arrow of two strokes round ``middle``."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(color, 1.8, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+    x, y, reach = middle.x(), middle.y(), CHEVRON_PX
+    painter.drawPolyline(
+        QPolygonF(
+            [
+                QPointF(x - reach, y - reach / 2),
+                QPointF(x, y + reach / 2),
+                QPointF(x + reach, y - reach / 2),
+            ]
+        )
+    )
+
+
+class Toggle(QAbstractButton):
+    """A tick box in a colour of its own; Space and a click toggle it."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setCheckable(True)
+        self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setFixedSize(22, 22)
+        self._on, self._off, self._mark, self._focus = (QColor() for _ in range(4))
+
+    def set_colors(self, theme: Theme, color: str) -> None:
+        """Take the theme, and the name of the colour that says it is on."""
+        self._on, self._off = theme.color(color), theme.color("faint")
+        self._mark, self._focus = theme.color("on_accent"), theme.color("text")
+        self.update()
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(22, 22)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.rect()).adjusted(3.5, 3.5, -3.5, -3.5)
+        if not self.isEnabled():
+            painter.setOpacity(0.45)
+        on = self.isChecked()
+        painter.setPen(QPen(self._on if on else self._off, 1.5))
+        painter.setBrush(self._on if on else Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(box, 4, 4)
+        if on:
+            painter.setPen(QPen(self._mark, 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+            x, y, w = box.x(), box.y(), box.width()
+            painter.drawPolyline(
+                QPolygonF(
+                    [
+                        QPointF(x + 0.25 * w, y + 0.52 * w),
+                        QPointF(x + 0.43 * w, y + 0.71 * w),
+                        QPointF(x + 0.76 * w, y + 0.30 * w),
+                    ]
+                )
+            )
+        if self.hasFocus():
+            draw_focus(painter, QRectF(self.rect()), self._focus)
+        painter.end()
+
+
+def draw_focus(painter: QPainter, rect: QRectF, color: QColor, radius: float = 6) -> None:
+    """The ring that says where the keyboard is."""
+    painter.setOpacity(1)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.setPen(QPen(color, 2))
+    painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), radius, radius)
+
+
+def draw_text(
+    painter: QPainter,
+    rect: QRectF,
+    text: str,
+    made: QFont,
+    color: QColor,
+    align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
+) -> float:
+    """One line, centred in height, cut with … where it does not fit.
+
+    Returns:
+        The width it took.
+    """
+    painter.setFont(made)
+    painter.setPen(color)
+    metrics = painter.fontMetrics()
+    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(rect.width()))
+    painter.drawText(rect, align | Qt.AlignmentFlag.AlignVCenter, shown)
+    return float(metrics.horizontalAdvance(shown))

@@ -1,0 +1,101 @@
+"""The one style sheet, filled from the theme table: what palettes alone cannot say."""
+
+from string import Template
+
+from explorer.ui.theme import Theme
+
+_SHEET = Template("""
+* { font-family: "Inter", "Noto Sans CJK SC"; font-size: 14px; color: $text; }
+QMainWindow, QWidget#root { background: $bg; }
+QFrame#panel { background: $panel; border: 1px solid $line; border-radius: 10px; }
+QFrame#popup { background: $panel; border: 1px solid $memory_line; border-radius: 10px; }
+QLabel { background: transparent; }
+QLabel#brand { font-size: 18px; font-weight: 700; }
+QLabel#panelTitle { font-size: 15px; font-weight: 600; }
+QLabel#panelHint, QLabel#muted { color: $muted; font-size: 13px; }
+QLabel#sentence { color: $muted; font-size: 13px; }
+QLabel#fieldError { color: $warning; font-size: 13px; }
+QLabel#fieldName { font-weight: 600; }
+QLabel#badge { background: $write; color: $on_accent; border-radius: 6px; padding: 1px 9px;
+  font-size: 15px; font-weight: 700; }
+QLabel#badgeOrigin { color: $write; font-size: 15px; font-weight: 600; }
+QLabel#status { color: $muted; font-size: 13px; }
+QLabel#statusWarning { color: $warning; font-size: 13px; }
+QLabel#worker { color: $muted; font-weight: 600; }
+QLabel#worker[phase="ready"] { color: $compute; }
+QLabel#worker[phase="failed"] { color: $warning; }
+QFrame#message { background: $raised; border: 1px solid $memory_line; border-radius: 8px; }
+QFrame#message[error="true"] { border: 1px solid $warning; }
+QComboBox, QPushButton, QToolButton, QLineEdit {
+  background: $raised; border: 1px solid $line; border-radius: 7px; padding: 4px 12px;
+  min-height: 22px; }
+QLineEdit { background: $sunken; padding: 4px 8px; selection-background-color: $compute;
+  selection-color: $on_accent; }
+QLineEdit[invalid="true"] { border: 1px solid $warning; }
+QToolButton { padding: 4px 8px; font-weight: 600; }
+QToolButton#flat { background: transparent; border: 1px solid transparent; }
+QComboBox { padding-right: 30px; }
+QComboBox::drop-down { border: 0; width: 28px; }
+QComboBox::down-arrow { image: none; width: 0; height: 0; }
+QComboBox QAbstractItemView { background: $panel; border: 1px solid $memory_line; outline: 0;
+  selection-background-color: $raised; selection-color: $text; padding: 4px; }
+QPushButton:hover, QToolButton:hover, QComboBox:hover { border: 1px solid $memory_line; }
+QPushButton:checked, QToolButton:checked { border: 1px solid $compute; color: $compute; }
+QPushButton:disabled, QToolButton:disabled, QComboBox:disabled { color: $faint; }
+QPushButton:focus, QComboBox:focus, QToolButton:focus, QLineEdit:focus {
+  border: 2px solid $text; padding-top: 3px; padding-bottom: 3px; }
+QPushButton#run { background: $compute; color: $on_accent; font-weight: 700; border: 0;
+  padding: 5px 22px; }
+QPushButton#run:focus { border: 2px solid $text; padding: 3px 20px; }
+QPushButton#run:disabled { background: $raised; color: $faint; }
+QPushButton#cancel { background: $warning; color: $on_accent; font-weight: 700; border: 0;
+  padding: 5px 22px; }
+QPushButton#cancel:focus { border: 2px solid $text; padding: 3px 20px; }
+QTabWidget::pane { border: 0; }
+QTabBar { background: transparent; }
+QTabBar::tab { background: transparent; color: $muted; font-size: 15px; font-weight: 600;
+  padding: 4px 2px 6px 2px; margin: 4px 18px 0 0; border-bottom: 2px solid transparent; }
+QTabBar::tab:selected { color: $text; border-bottom: 2px solid $compute; }
+QTabBar::tab:hover { color: $text; }
+QTabBar::tab:focus { color: $text; border-bottom: 2px solid $text; }
+QSplitter { background: transparent; }
+QSplitter::handle { background: transparent; }
+QSplitter::handle:hover { background: $line; border-radius: 3px; }
+QScrollArea { background: transparent; border: 0; }
+QScrollArea > QWidget > QWidget#rows { background: transparent; }
+QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
+QScrollBar:horizontal { background: transparent; height: 10px; margin: 0; }
+QScrollBar::handle { background: $line; border-radius: 4px; min-height: 24px; min-width: 24px; }
+QScrollBar::handle:hover { background: $faint; }
+QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
+QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
+QTableView { background: transparent; border: 0; gridline-color: $line; outline: 0;
+  alternate-background-color: $raised; selection-background-color: $raised;
+  selection-color: $text; font-size: 13px; }
+QTableView::item { padding: 2px 6px; }
+QTableView::item:selected { background: $memory_top; }
+QTableView:focus { border: 1px solid $memory_line; border-radius: 6px; }
+QHeaderView { background: transparent; }
+QHeaderView::section { background: transparent; color: $muted; border: 0;
+  border-bottom: 1px solid $line; padding: 3px 6px; font-size: 13px; font-weight: 500; }
+QTableCornerButton::section { background: transparent; border: 0; }
+QProgressBar { background: $sunken; border: 1px solid $line; border-radius: 5px; height: 10px;
+  text-align: center; }
+QProgressBar::chunk { background: $compute; border-radius: 4px; }
+QSlider::groove:horizontal { height: 6px; background: $line; border-radius: 3px; }
+QSlider::sub-page:horizontal { background: $playhead; border-radius: 3px; }
+QSlider::handle:horizontal { width: 16px; height: 16px; margin: -5px 0; border-radius: 8px;
+  background: $playhead; }
+QSlider:focus { border: 1px solid $text; border-radius: 6px; }
+QMenu { background: $panel; border: 1px solid $memory_line; border-radius: 8px; padding: 5px; }
+QMenu::item { padding: 5px 18px; border-radius: 5px; }
+QMenu::item:selected { background: $raised; }
+QMenu::item:disabled { color: $faint; }
+QToolTip { background: $raised; color: $text; border: 1px solid $memory_line; padding: 5px 7px;
+  font-size: 13px; }
+""")
+
+
+def style_sheet(theme: Theme) -> str:
+    """The sheet in the colours of a theme."""
+    return _SHEET.substitute(theme.colors())
