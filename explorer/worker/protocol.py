@@ -2,6 +2,8 @@
 
 A line is ``{"type": NAME, "body": {...}}``, one record a line; NAME is the record's class.
 The worker writes ``Ready`` once, then for each request any number of replies and ``RequestDone``.
+A worker that cannot start writes ``RequestFailed`` in the place of ``Ready`` and ends.
+Before the first message other lines may come: a user's Python may print while it starts.
 """
 
 import json
@@ -9,6 +11,13 @@ from typing import Any, get_args
 
 from explorer.model.codec import DecodeError, from_plain, to_plain
 from explorer.model.messages import Reply, Request
+
+CANNOT_START_EXIT = 3
+"""Exit code after a ``RequestFailed`` in the place of ``Ready``."""
+
+RESTART_EXIT = 75
+"""Exit code of a worker that answered to the end and then gave itself up: its device's context is
+lost, and the next request needs a new worker."""
 
 
 class ProtocolError(ValueError):
