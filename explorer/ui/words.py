@@ -1,0 +1,203 @@
+"""What charts, cards and tables say about runs and launches: one wording for all of them.
+
+Pure functions of the records; no number leaves here without its pedigree.
+"""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from explorer.model.comparison import SpeedUp, Verdict, find_baseline, headline, speed_up
+from explorer.model.roofline import share_of_ceiling
+from explorer.model.run import Clock, Pedigree, Run
+from explorer.model.timeline import Schedule
+from explorer.model.traffic import (
+    achieved_bytes_per_s,
+    launch_traffic,
+    model_difference,
+    run_traffic,
+)
+from explorer.model.units import format_bytes, format_rate, format_ratio, format_us
+from explorer.ui.theme import STRATEGY_COLORS
+
+DASH = "–"
+"""Stands where there is no value; the reason is in the tooltip beside it."""
+
+STALE_CEILINGS = "above the measured ceiling: measure the ceilings again"
+"""Said in the place of a share over 1, which would be a lie of the ceiling's."""
+
+_CLOCK_WORDS = {
+    Clock.EVENTS: "device events",
+    Clock.GRAPH: "graph replay",
+    Clock.TRACE: "trace",
+    Clock.HOST: "host clock",
+}
+
+
+def run_title(run: Run) -> str:
+    """What a run is called: the user's name, the strategy's title, or its spec."""
+    return run.label or run.strategy.title or run.strategy.spec
+
+
+def strategy_color_name(place: int) -> str:
+    """The theme colour of the run at a place in the list of runs, the baseline's first."""
+    return STRATEGY_COLORS[place % len(STRATEGY_COLORS)]
+
+
+def ratio_words(found: SpeedUp) -> str:
+    """``1.42× faster``, ``1.10× slower`` or words where the quartile ranges overlap."""
+    if found.verdict is Verdict.SLOWER:
+        return f"{format_ratio(1 / found.ratio)} slower"
+    return f"{found.text} faster" if found.verdict is Verdict.FASTER else found.text
+
+
+def end_label(run: Run, runs: Sequence[Run], made: Schedule | None) -> tuple[str, str]:
+    """The two parts behind a lane: its time, and how it compares with the baseline."""
+    timed = headline(run)
+    if timed is not None:
+        time = format_us(timed.samples.median_us)
+    elif made is not None:
+        time = f"{format_us(made.total_us)} traced"
+    else:
+        return "", ""
+    base = find_baseline(run, runs)
+    found = speed_up(run, base) if base else None
+    return time, ratio_words(found) if found else ""
+
+
+def timing_sentence(run: Run) -> str:
+    """The unprofiled time with everything that qualifies it."""
+    timed = headline(run)
+    if timed is None:
+        return "Not timed without the profiler."
+    samples = timed.samples
+    return (
+        f"Unprofiled: median {format_us(samples.median_us)}, quartiles {format_us(samples.q1_us)} "
+        f"to {format_us(samples.q3_us)}, n = {samples.n}, {_CLOCK_WORDS[samples.clock]}, "
+        f"{timed.condition.value}."
+    )
+
+
+def schedule_sentence(made: Schedule | None) -> str:
+    """The traced time, and what was done to fit it to the unprofiled one."""
+    if made is None:
+        return "The trace has no durations for this run."
+    parts = [f"Traced: {format_us(made.trace_total_us)}"]
+    if made.duration_scale < 1:
+        parts.append(f"durations shown × {made.duration_scale:.3f}, gaps left out")
+    elif abs(made.gap_scale - 1) > 5e-3:
+        parts.append(f"gaps shown × {made.gap_scale:.2f}")
+    if made.unexplained_us > 0.005 * made.total_us:
+        parts.append(f"the last {format_us(made.unexplained_us)} are in no traced launch")
+    return "; ".join(parts) + "."
+
+
+def pedigree_bytes(n_bytes: int | None, pedigree: Pedigree | None) -> str:
+    """``1.07 GB counted``, or a dash."""
+    if n_bytes is None or pedigree is None:
+        return DASH
+    return f"{format_bytes(n_bytes)} {pedigree.value}"
+
+
+def percent(share: float) -> str:
+    """``0.314`` -> ``31 %``; below ten per cent one decimal."""
+    value = share * 100
+    return f"{value:.1f} %" if abs(value) < 9.95 else f"{value:.0f} %"
+
+
+def signed_percent(share: float) -> str:
+    """``-0.37`` -> ``−37 %`` with a true minus sign."""
+    sign = "+" if share > 0 else "−" if share < 0 else "±"
+    return f"{sign}{percent(abs(share))}"
+
+
+def rate_words(run: Run, index: int) -> str:
+    """Achieved bandwidth of a launch with its share of the measured ceiling, or why not."""
+    launch = run.launches[index]
+    achieved = achieved_bytes_per_s(launch)
+    if achieved is None:
+        return "bandwidth unknown: bytes or duration are missing"
+    share = share_of_ceiling(launch, run.device.ceilings)
+    if share is None:
+        return f"{format_rate(achieved[0])} · ceiling not measured"
+    if share > 1:
+        return f"{format_rate(achieved[0])} · {STALE_CEILINGS}"
+    return f"{format_rate(achieved[0])} · {percent(share)} of the measured ceiling"
+
+
+def launch_lines(run: Run, index: int) -> tuple[str, ...]:
+    """A launch in a few lines: title, kernel, ops, time, bytes with pedigree, bandwidth."""
+    launch = run.launches[index]
+    lines = [launch.title, launch.kernel]
+    if launch.is_helper:
+        lines.append("helper: the chain as written does not ask for it")
+    elif launch.ops:
+        lines.append(("fused: " if len(launch.ops) > 1 else "op: ") + " + ".join(launch.ops))
+    time = DASH if launch.duration_us is None else f"{format_us(launch.duration_us)} traced"
+    lines.append(f"launch {index + 1} of {len(run.launches)} · {time}")
+    best = launch_traffic(launch).best
+    if best is None:
+        lines.append("bytes unknown")
+    else:
+        read, written, pedigree = best
+        lines.append(
+            f"read {format_bytes(read)} · written {format_bytes(written)} · {pedigree.value}"
+        )
+        differences = [
+            f"{word} {signed_percent(share)}"
+            for word, n_bytes in (("read", launch.bytes_read), ("written", launch.bytes_written))
+            if (share := model_difference(n_bytes)) is not None
+        ]
+        if differences:
+            lines.append("counted against the model: " + ", ".join(differences))
+    lines.append(rate_words(run, index))
+    return tuple(lines)
+
+
+def launch_tooltip(run: Run, index: int, made: Schedule | None) -> str:
+    """A launch as rich text for a tooltip, with both totals of its run at the end."""
+    title, kernel, *rest = launch_lines(run, index)
+    lines = [f"<b>{escape(title)}</b>", f"<code>{escape(kernel)}</code>", *map(escape, rest)]
+    return "<br>".join(lines) + "<hr>" + escape(f"{run_title(run)}. {run_sentences(run, made)}")
+
+
+def run_tooltip(run: Run, made: Schedule | None) -> str:
+    """A run as rich text for a tooltip."""
+    return f"<b>{escape(run_title(run))}</b><br>{escape(run_sentences(run, made))}"
+
+
+def run_sentences(run: Run, made: Schedule | None) -> str:
+    """Both totals of a run, or its error."""
+    return run.error or f"{timing_sentence(run)} {schedule_sentence(made)}"
+
+
+def source_words(runs: Sequence[Run], *, recorded: bool) -> str:
+    """Where a picture's numbers come from, for its foot: device, day, versions, pedigree."""
+    if not runs:
+        return "no runs"
+    parts: list[str] = ["RECORDED"] if recorded else []
+    parts += _unlike(run.device.name for run in runs)
+    parts += [f"driver {driver}" for driver in _unlike(run.device.driver or "" for run in runs)]
+    parts += _unlike(run.created_at[:10] for run in runs)
+    parts += [f"torch {version}" for version in _unlike(run.versions.torch for run in runs)]
+    parts += [f"triton {version}" for version in _unlike(run.versions.triton or "" for run in runs)]
+    parts += [
+        f"Kernel Explorer {version}" for version in _unlike(run.versions.explorer for run in runs)
+    ]
+    return " · ".join([*parts, pedigree_words(runs)])
+
+
+def pedigree_words(runs: Sequence[Run]) -> str:
+    """How the times and bytes of the runs were taken: ``times: device events, cold L2; ...``."""
+    times = _unlike(
+        f"{_CLOCK_WORDS[timed.samples.clock]}, {timed.condition.value}"
+        for run in runs
+        if (timed := headline(run))
+    )
+    kinds = _unlike(best[2].value for run in runs if (best := run_traffic(run).best))
+    policies = _unlike(run.counters.cache_policy for run in runs if run.counters)
+    told = f"times: {' / '.join(times) or 'none'}; bytes: {' / '.join(kinds) or 'none'}"
+    return told + (f" ({' / '.join(policies)})" if policies and "counted" in kinds else "")
+
+
+def _unlike(words: Iterable[str]) -> list[str]:
+    return [word for word in dict.fromkeys(words) if word]
