@@ -125,6 +125,7 @@ class Schedule:
         trace_total_us: The same under the profiler, None if not traced.
         is_timed: False if the run holds no times: then only the order means something.
         duration_scale: 1, or less where the traced durations exceed the measured total.
+        tail_us: Time at the end that is in no traced launch.
         sentence: Why there is nothing to play; empty if there is.
     """
 
@@ -135,6 +136,7 @@ class Schedule:
     trace_total_us: float | None
     is_timed: bool
     duration_scale: float
+    tail_us: float = 0.0
     sentence: str = ""
 
     @cached_property
@@ -299,6 +301,7 @@ def schedule(run: Run) -> Schedule:
         trace_total_us=clock.trace_total_us,
         is_timed=clock.is_timed,
         duration_scale=clock.duration_scale,
+        tail_us=clock.tail_us,
     )
 
 
