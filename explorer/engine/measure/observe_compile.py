@@ -1,0 +1,221 @@
+"""Watches Inductor generate code, so that each kernel's ops are known and not guessed from names.
+
+The engine wraps a strategy's ``build`` (the first call, which compiles)::
+
+    with observing_compilation() as observation:
+        built = strategy.build(prepared)
+    record_launches(built.call, ..., observation=observation)
+
+Code generation has to run for anything to be seen: Inductor's graph caches must be off meanwhile
+(``strategies.compiled`` does that; its caches of compiled kernels may stay on). Nothing that is
+generated changes but for one comment a kernel call, ``[Provenance debug handles] name:number``.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import patch
+
+import torch
+
+from explorer.engine.op_facts import is_view
+
+_FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+), in ')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphNode:
+    """A node of the graph that code was generated from.
+
+    Attributes:
+        name: Unique within the graph.
+        target: What it calls, e.g. ``aten.amax.default``.
+        original_aten: The operator that it was decomposed from, None if unknown.
+        frames: Where the user's code called it, outermost first: file and line.
+        source: Name of the call in the user's code that it stems from, one a call.
+        inputs: Names of the nodes it takes.
+        users: Names of the nodes that take it.
+        is_view: Whether it only looks at its input's memory in another way.
+    """
+
+    name: str
+    target: str
+    original_aten: str | None
+    frames: tuple[tuple[str, int], ...]
+    source: str | None
+    inputs: tuple[str, ...]
+    users: tuple[str, ...]
+    is_view: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NestNotes:
+    """One loop nest of a C++ function: the nodes it computes, and bytes by buffer name.
+
+    ``bytes_read`` leaves out what the nest itself makes; both hold buffers in memory only.
+    """
+
+    nodes: tuple[str, ...]
+    bytes_read: dict[str, int]
+    bytes_written: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionNotes:
+    """One call of a C++ function: its loop nests, and which pointer holds which buffers."""
+
+    nests: tuple[NestNotes, ...]
+    pointers: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleNotes:
+    """What is known of one generated module.
+
+    Attributes:
+        key: Inductor's key of the module.
+        nodes: By name, in the graph's order.
+        kernels: Node names by debug handle (``name:number``).
+        buffers: By buffer name, the node whose value it holds.
+        functions: C++ functions by name, one entry a call in call order.
+    """
+
+    key: str
+    nodes: dict[str, GraphNode]
+    kernels: dict[str, tuple[str, ...]]
+    buffers: dict[str, str]
+    functions: dict[str, list[FunctionNotes]]
+
+
+@dataclass(slots=True)
+class CompileObservation:
+    """Filled while code is generated; empty where nothing was compiled."""
+
+    modules: dict[str, ModuleNotes] = field(default_factory=dict)
+    _nests: dict[int, list[NestNotes]] = field(default_factory=dict)
+    _functions: dict[int, dict[str, list[FunctionNotes]]] = field(default_factory=dict)
+
+    def add_nest(self, group: Any, nodes: list[Any]) -> None:
+        """Note the scheduler's nodes that became one loop nest of a C++ function."""
+        self._nests.setdefault(id(group), []).append(_nest(nodes))
+
+    def add_function(self, graph: Any, group: Any, name: str) -> None:
+        """Note that a C++ function is complete: only now it is known what lies in memory."""
+        pointers = _pointers(group.args)
+        nests = tuple(_in_memory(nest, pointers) for nest in self._nests.pop(id(group), []))
+        calls = self._functions.setdefault(id(graph), {}).setdefault(name, [])
+        calls.append(FunctionNotes(nests=nests, pointers=pointers))
+
+    def add_module(self, graph: Any) -> None:
+        """Note a graph whose code is complete."""
+        provenance = torch._inductor.debug._inductor_triton_kernel_to_post_grad_node_info
+        nodes = {node.name: _graph_node(node) for node in graph.module.graph.nodes}
+        origins = ((buffer.get_name(), buffer.get_origin_node()) for buffer in graph.buffers)
+        self.modules[graph.cache_key] = ModuleNotes(
+            key=graph.cache_key,
+            nodes=nodes,
+            kernels={handle: tuple(names) for handle, names in provenance.items()},
+            buffers={name: node.name for name, node in origins if node is not None},
+            functions=self._functions.pop(id(graph), {}),
+        )
+
+
+@contextmanager
+def observing_compilation() -> Iterator[CompileObservation]:
+    """Watch what Inductor generates inside the ``with`` block; wrap the compiling call in it."""
+    from torch._inductor.codegen.cpp import KernelGroup
+    from torch._inductor.graph import GraphLowering
+    from torch._inductor.virtualized import V
+
+    observation = CompileObservation()
+    finalize: Callable[..., Any] = KernelGroup.finalize_kernel
+    call_kernel: Callable[..., Any] = KernelGroup.call_kernel
+    to_module: Callable[..., Any] = GraphLowering.compile_to_module
+
+    def finalize_and_note(group: Any, kernel: Any, nodes: list[Any]) -> Any:
+        observation.add_nest(group, nodes)
+        return finalize(group, kernel, nodes)
+
+    def call_and_note(group: Any, wrapper: Any, kernel_name: str) -> Any:
+        observation.add_function(V.graph, group, kernel_name)
+        return call_kernel(group, wrapper, kernel_name)
+
+    def to_module_and_note(graph: Any) -> Any:
+        module = to_module(graph)
+        observation.add_module(graph)
+        return module
+
+    with ExitStack() as stack:
+        stack.enter_context(torch._inductor.config.patch({"trace.provenance_tracking_level": 1}))
+        stack.enter_context(patch.object(KernelGroup, "finalize_kernel", finalize_and_note))
+        stack.enter_context(patch.object(KernelGroup, "call_kernel", call_and_note))
+        stack.enter_context(patch.object(GraphLowering, "compile_to_module", to_module_and_note))
+        yield observation
+
+
+def _nest(nodes: list[Any]) -> NestNotes:
+    real_names = nodes[0].scheduler.mutation_real_name if nodes else {}
+    made = {name for node in nodes for name in node.get_buffer_names()}
+    read: dict[str, int] = {}
+    written: dict[str, int] = {}
+    origins: dict[str, None] = {}
+    for node in nodes:
+        reads = node.get_read_write_buffer_accesses(include_reads=True, include_writes=False)
+        writes = node.get_read_write_buffer_accesses(include_reads=False, include_writes=True)
+        for name, n_bytes in reads.items():
+            if name not in made:
+                real = real_names.get(name, name)
+                read[real] = max(read.get(real, 0), int(n_bytes))
+        for name, n_bytes in writes.items():
+            real = real_names.get(name, name)
+            written[real] = max(written.get(real, 0), int(n_bytes))
+        if node.node is not None:
+            origins.update(dict.fromkeys(origin.name for origin in node.node.origins))
+    return NestNotes(nodes=tuple(origins), bytes_read=read, bytes_written=written)
+
+
+def _pointers(arguments: Any) -> dict[str, str]:
+    """Pointer by buffer; a buffer that the code keeps in registers or caches has none."""
+    pointers: dict[str, str] = {}
+    for table in (arguments.input_buffers, arguments.output_buffers, arguments.inplace_buffers):
+        for buffer, pointer in table.items():
+            name = getattr(pointer, "inner_name", pointer)
+            if isinstance(name, str):
+                pointers[buffer] = name
+    return pointers
+
+
+def _in_memory(nest: NestNotes, pointers: dict[str, str]) -> NestNotes:
+    return NestNotes(
+        nodes=nest.nodes,
+        bytes_read={name: n for name, n in nest.bytes_read.items() if name in pointers},
+        bytes_written={name: n for name, n in nest.bytes_written.items() if name in pointers},
+    )
+
+
+def _graph_node(node: torch.fx.Node) -> GraphNode:
+    original = node.meta.get("original_aten")
+    return GraphNode(
+        name=node.name,
+        target=str(node.target),
+        original_aten=None if original is None else str(original),
+        frames=tuple(
+            (match["file"], int(match["line"]))
+            for match in _FRAME.finditer(node.meta.get("stack_trace") or "")
+        ),
+        source=_source(node.meta.get("from_node") or []),
+        inputs=tuple(value.name for value in node.all_input_nodes),
+        users=tuple(user.name for user in node.users),
+        is_view=node.op == "call_function" and is_view(node.target),
+    )
+
+
+def _source(links: list[Any]) -> str | None:
+    """The far end of the chain of graphs that a node came through, where a link has a name."""
+    for link in reversed(links):
+        name = _source(link.from_node or []) or link.name
+        if name:
+            return str(name)
+    return None
