@@ -1,0 +1,1 @@
+"""Everything that is measured of a call: times, memory, bytes, errors."""

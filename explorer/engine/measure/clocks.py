@@ -1,0 +1,116 @@
+"""Clocks, temperature, power and throttling through NVML, a few microseconds a reading."""
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from explorer.model.device import Clocks
+
+
+def _import_pynvml() -> Any:
+    """NVML's bindings, None where the worker's Python does not have them."""
+    try:
+        return importlib.import_module("pynvml")
+    except ImportError:
+        return None
+
+
+pynvml = _import_pynvml()
+
+_THROTTLE_NAMES = {
+    0x1: "idle",
+    0x2: "application clocks setting",
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "thermal, by software",
+    0x40: "thermal, by hardware",
+    0x80: "power brake",
+    0x100: "display clock setting",
+}
+"""Bits of ``nvmlClocksEventReasons``, from NVIDIA's ``nvml.h``."""
+
+
+class Nvml:
+    """NVML for one CUDA device; every reading may be None, since drivers leave parts out."""
+
+    def __init__(self, device: torch.device) -> None:
+        """Open NVML and find the device by its UUID: the two count devices differently."""
+        self._handle: Any = None
+        if pynvml is None:
+            return
+        try:
+            pynvml.nvmlInit()
+            uuid = str(torch.cuda.get_device_properties(device).uuid)
+            name = uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
+            self._handle = pynvml.nvmlDeviceGetHandleByUUID(name)
+        except (pynvml.NVMLError, AttributeError):
+            # Without NVML there are no clocks; nothing else depends on it.
+            self._handle = None
+
+    @property
+    def found(self) -> bool:
+        """Whether NVML answers for the device."""
+        return self._handle is not None
+
+    def driver(self) -> str | None:
+        """The driver's version."""
+        return _text(self._ask(lambda _: pynvml.nvmlSystemGetDriverVersion()))
+
+    def drives_display(self) -> bool:
+        """Whether a display is attached or a desktop runs on it."""
+        active = self._ask(pynvml.nvmlDeviceGetDisplayActive)
+        mode = self._ask(pynvml.nvmlDeviceGetDisplayMode)
+        return bool(active) or bool(mode)
+
+    def clocks(self) -> Clocks:
+        """One reading."""
+        power_mw = self._ask(pynvml.nvmlDeviceGetPowerUsage)
+        reasons = self._ask(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons)
+        return Clocks(
+            sm_mhz=self._ask(lambda h: pynvml.nvmlDeviceGetClockInfo(h, pynvml.NVML_CLOCK_SM)),
+            memory_mhz=self._ask(lambda h: pynvml.nvmlDeviceGetClockInfo(h, pynvml.NVML_CLOCK_MEM)),
+            temperature_c=self._ask(
+                lambda h: pynvml.nvmlDeviceGetTemperature(h, pynvml.NVML_TEMPERATURE_GPU)
+            ),
+            power_w=None if power_mw is None else power_mw / 1000.0,
+            throttle_reasons=throttle_names(reasons or 0),
+        )
+
+    def _ask(self, question: Callable[[Any], Any]) -> Any:
+        if self._handle is None:
+            return None
+        try:
+            return question(self._handle)
+        except pynvml.NVMLError:
+            return None
+
+
+def throttle_names(bits: int) -> tuple[str, ...]:
+    """The reasons in words; a bit that is not known keeps its number."""
+    names = []
+    for position in range(bits.bit_length()):
+        bit = 1 << position
+        if bits & bit:
+            names.append(_THROTTLE_NAMES.get(bit, f"reason 0x{bit:x}"))
+    return tuple(names)
+
+
+def clock_reader(device: torch.device) -> Callable[[], Clocks | None]:
+    """A function that reads the device's clocks; on a CPU, or without NVML, it gives None."""
+    if device.type != "cuda":
+        return _no_clocks
+    nvml = Nvml(device)
+    return nvml.clocks if nvml.found else _no_clocks
+
+
+def _no_clocks() -> None:
+    return None
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return value.decode() if isinstance(value, bytes) else str(value)
