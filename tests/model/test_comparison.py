@@ -1,0 +1,118 @@
+"""Speed-ups, and the cases in which there must be none."""
+
+from dataclasses import replace
+
+import pytest
+
+from explorer.model.comparison import (
+    EQUAL_WORDS,
+    Condition,
+    Verdict,
+    find_baseline,
+    headline,
+    ranges_overlap,
+    speed_up,
+)
+from explorer.model.run import Clock, Direction, Run, Samples, StrategyInfo, Timing
+from tests.fixtures_runs import compiled_attention, cpu_attention, eager_attention, failed_run
+
+
+def samples(q1_us: float, median_us: float, q3_us: float) -> Samples:
+    return Samples(
+        samples_us=(q1_us, median_us, q3_us), median_us=median_us, q1_us=q1_us, q3_us=q3_us, n=3,
+        clock=Clock.EVENTS,
+    )  # fmt: skip
+
+
+def timed(run: Run, timing: Timing | None) -> Run:
+    return replace(run, timing=timing)
+
+
+def test_the_headline_is_cold_then_warm_then_graph() -> None:
+    cold, warm, graph = samples(1, 2, 3), samples(4, 5, 6), samples(7, 8, 9)
+    run = timed(eager_attention(), Timing(cold=cold, warm=warm, graph=graph))
+    found = headline(run)
+    assert found is not None
+    assert (found.samples, found.condition) == (cold, Condition.COLD)
+    found = headline(timed(run, Timing(warm=warm, graph=graph)))
+    assert found is not None
+    assert (found.samples, found.condition.value) == (warm, "warm L2")
+    found = headline(timed(run, Timing(graph=graph)))
+    assert found is not None
+    assert found.condition is Condition.GRAPH
+    assert headline(timed(run, None)) is None
+
+
+def test_a_speed_up_is_the_ratio_of_the_medians() -> None:
+    eager = timed(eager_attention(), Timing(cold=samples(5300, 5350, 5400)))
+    compiled = timed(compiled_attention(), Timing(cold=samples(3860, 3870, 3880)))
+    found = speed_up(compiled, eager)
+    assert found is not None
+    assert found.ratio == pytest.approx(1.38243, rel=1e-5)
+    assert found.verdict is Verdict.FASTER
+    assert found.text == "1.38×"
+    assert (found.baseline, found.condition) == ("eager", Condition.COLD)
+    back = speed_up(eager, compiled)
+    assert back is not None
+    assert back.verdict is Verdict.SLOWER
+    assert back.text == "0.723×"
+
+
+@pytest.mark.parametrize(
+    ("mine", "verdict"),
+    [
+        (samples(80, 85, 89), Verdict.FASTER),
+        (samples(80, 85, 90), Verdict.EQUAL),  # touching counts as overlap
+        (samples(50, 60, 91), Verdict.EQUAL),
+        (samples(95, 100, 105), Verdict.EQUAL),
+        (samples(110, 140, 150), Verdict.EQUAL),
+        (samples(111, 140, 150), Verdict.SLOWER),
+    ],
+)
+def test_overlapping_quartiles_make_it_equal(mine: Samples, verdict: Verdict) -> None:
+    theirs = samples(90, 100, 110)
+    run = timed(compiled_attention(), Timing(cold=mine))
+    found = speed_up(run, timed(eager_attention(), Timing(cold=theirs)))
+    assert found is not None
+    assert found.verdict is verdict
+    assert ranges_overlap(mine, theirs) == ranges_overlap(theirs, mine)
+    assert (found.text == EQUAL_WORDS) == (verdict is Verdict.EQUAL)
+
+
+def test_only_like_is_compared_with_like() -> None:
+    cold = timed(compiled_attention(), Timing(cold=samples(1, 2, 3), warm=samples(4, 5, 6)))
+    warm = timed(eager_attention(), Timing(warm=samples(40, 50, 60)))
+    found = speed_up(cold, warm)
+    assert found is not None
+    assert found.condition is Condition.WARM
+    assert found.ratio == pytest.approx(10)
+    assert speed_up(timed(cold, Timing(cold=samples(1, 2, 3))), warm) is None
+    assert speed_up(timed(cold, None), warm) is None
+
+
+def test_the_baseline_is_eager_on_the_same_work() -> None:
+    eager, run = eager_attention(), compiled_attention()
+    assert find_baseline(run, (eager, run)) is eager
+    assert find_baseline(run, (run, eager)) is eager
+    assert find_baseline(eager, (eager, run)) is None
+    assert find_baseline(run, (run,)) is None
+    assert find_baseline(run, (failed_run(), run)) is None
+    assert find_baseline(cpu_attention(), (eager, cpu_attention())) is None
+
+
+def test_the_nearest_baseline_before_wins() -> None:
+    run = compiled_attention()
+    first, second, third = (eager_attention(name) for name in "abc")
+    assert find_baseline(run, (first, second, run, third)) is second
+
+
+def test_other_work_is_no_baseline() -> None:
+    run, eager = compiled_attention(), eager_attention()
+    others = (
+        replace(eager, chain=replace(eager.chain, parameters={"batch": 1})),
+        replace(eager, chain=replace(eager.chain, direction=Direction.FORWARD_BACKWARD)),
+        replace(eager, device=replace(eager.device, id="cuda:1")),
+        replace(eager, versions=replace(eager.versions, torch="2.13.0")),
+        replace(eager, strategy=StrategyInfo(name="sdpa")),
+    )
+    assert find_baseline(run, (*others, run)) is None
