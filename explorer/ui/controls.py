@@ -1,7 +1,7 @@
 """Small controls that Qt's style sheets cannot draw without picture files."""
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
 from typing_extensions import override
 
@@ -102,24 +102,3 @@ def draw_focus(painter: QPainter, rect: QRectF, color: QColor, radius: float = 6
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.setPen(QPen(color, 2))
     painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), radius, radius)
-
-
-def draw_text(
-    painter: QPainter,
-    rect: QRectF,
-    text: str,
-    made: QFont,
-    color: QColor,
-    align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
-) -> float:
-    """One line, centred in height, cut with … where it does not fit.
-
-    Returns:
-        The width it took.
-    """
-    painter.setFont(made)
-    painter.setPen(color)
-    metrics = painter.fontMetrics()
-    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(rect.width()))
-    painter.drawText(rect, align | Qt.AlignmentFlag.AlignVCenter, shown)
-    return float(metrics.horizontalAdvance(shown))

@@ -1,0 +1,171 @@
+"""The parameters of the next run: a field each, with what is wrong beside it."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from explorer.chains.descriptor import Parameter
+from explorer.model.units import format_bytes
+from explorer.ui.controls import Picker
+from explorer.ui.panel import label
+from explorer.ui.store import Store
+
+FORM_WIDTH_PX = 560
+
+
+class ChainForm(QFrame):
+    """A form below the parameter button. Every change goes to the store, valid or not.
+
+    An empty field stands for the device's default, which it shows in grey.
+    """
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        self.setObjectName("popup")
+        self.setAccessibleName("Parameters of the next run")
+        self.setFixedWidth(FORM_WIDTH_PX)
+        self._store = store
+        self._edits: dict[str, QLineEdit] = {}
+        self._pickers: dict[str, Picker] = {}
+        self._messages: dict[str, QLabel] = {}
+        self._look_at = label("", "sentence")
+        self._look_at.setWordWrap(True)
+        self._estimate = label("", "sentence")
+        self._estimate.setWordWrap(True)
+        self._reset = QPushButton("Defaults")
+        self._reset.setAccessibleName("Back to the device's defaults")
+        self._reset.clicked.connect(store.reset_parameters)
+        self._done = QPushButton("Done")
+        self._done.clicked.connect(self.hide)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(18, 14, 18, 14)
+        whole.setSpacing(10)
+        whole.addWidget(self._look_at)
+        self._holder = QWidget()
+        whole.addWidget(self._holder)
+        whole.addWidget(self._estimate)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self._reset)
+        buttons.addStretch(1)
+        buttons.addWidget(self._done)
+        whole.addLayout(buttons)
+        store.chain_changed.connect(self._rebuild)
+        store.parameters_changed.connect(self._refresh)
+        store.captured_changed.connect(self._refresh)
+        self._rebuild()
+
+    def field(self, name: str) -> QLineEdit | Picker:
+        """The field of a parameter.
+
+        Raises:
+            KeyError: The chain has no such parameter.
+        """
+        return self._edits[name] if name in self._edits else self._pickers[name]
+
+    def message(self, name: str) -> str:
+        """What the form says beside a field."""
+        return self._messages[name].text()
+
+    def _rebuild(self) -> None:
+        self._edits.clear()
+        self._pickers.clear()
+        self._messages.clear()
+        chain = self._store.state.chain_descriptor
+        self._look_at.setText(f"{chain.formula}\n{chain.look_at}")
+        holder = QWidget()
+        grid = QGridLayout(holder)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(7)
+        grid.setColumnStretch(2, 1)
+        for row, parameter in enumerate(chain.parameters):
+            name = label(parameter.name, "fieldName")
+            field = self._make_field(parameter)
+            field.setFixedWidth(150)
+            name.setBuddy(field)
+            message = label("", "sentence")
+            message.setWordWrap(True)
+            self._messages[parameter.name] = message
+            grid.addWidget(name, row, 0)
+            grid.addWidget(field, row, 1)
+            grid.addWidget(message, row, 2)
+        layout = self.layout()
+        if layout is not None:
+            layout.replaceWidget(self._holder, holder)
+        self._holder.deleteLater()
+        self._holder = holder
+        self._refresh()
+
+    def _make_field(self, parameter: Parameter) -> QLineEdit | Picker:
+        name = parameter.name
+        if parameter.kind == "choice":
+            picker = Picker(name)
+            picker.addItems(list(parameter.choices))
+            picker.textActivated.connect(lambda text: self._store.set_parameter(name, text))
+            self._pickers[name] = picker
+            return picker
+        edit = QLineEdit()
+        edit.setAccessibleName(name)
+        edit.textEdited.connect(lambda text: self._store.set_parameter(name, text))
+        self._edits[name] = edit
+        return edit
+
+    def _refresh(self) -> None:
+        state = self._store.state
+        parameters = state.parameters
+        for parameter in state.chain_descriptor.parameters:
+            name = parameter.name
+            default = str(parameter.default(state.device_kind))
+            error = parameters.errors.get(name)
+            if name in self._edits:
+                self._show_text(self._edits[name], parameters.texts.get(name, ""), default, error)
+            else:
+                self._pickers[name].setCurrentText(parameters.texts.get(name, default))
+            message = self._messages[name]
+            message.setText(error or parameter.sentence)
+            _restyle(message, "fieldError" if error else "sentence")
+            hint = "" if parameter.kind == "choice" else f" It takes {parameter.range_text}."
+            self.field(name).setAccessibleDescription(error or parameter.sentence + hint)
+            self.field(name).setToolTip(parameter.sentence + hint)
+        captured = state.captured
+        self._estimate.setText(
+            f"Needs about {format_bytes(captured.estimate_bytes)} over its inputs at its peak "
+            f"on {captured.device} (planned)."
+            if captured
+            else ""
+        )
+        self.adjustSize()
+
+    def _show_text(self, edit: QLineEdit, text: str, default: str, error: str | None) -> None:
+        # Setting the same text would move the cursor to the end while someone types.
+        if edit.text() != text:
+            edit.setText(text)
+        edit.setPlaceholderText(default)
+        if edit.property("invalid") != (error is not None):
+            edit.setProperty("invalid", error is not None)
+            edit.style().unpolish(edit)
+            edit.style().polish(edit)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.hide()
+        else:
+            super().keyPressEvent(event)
+
+
+def _restyle(shown: QLabel, kind: str) -> None:
+    if shown.objectName() != kind:
+        shown.setObjectName(kind)
+        shown.style().unpolish(shown)
+        shown.style().polish(shown)

@@ -1,0 +1,271 @@
+"""The strategies: toggles for the next run, and the result of each in the shown setting."""
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QAbstractButton, QScrollArea, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from explorer.model.comparison import Verdict, find_baseline, headline, speed_up
+from explorer.model.device import StrategyAbility
+from explorer.model.run import Run
+from explorer.model.units import format_us
+from explorer.ui.controls import Toggle, draw_focus
+from explorer.ui.painting import LEFT, RIGHT, draw_text
+from explorer.ui.panel import Panel
+from explorer.ui.state import SessionRun, parameters_text, peers, result_of, strategy_abilities
+from explorer.ui.store import Store
+from explorer.ui.theme import Theme, font
+from explorer.ui.words import ratio_words, strategy_color_name
+
+ROW_PX = 42
+TOGGLE_X_PX = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowText:
+    """What a row says.
+
+    Attributes:
+        title: The strategy.
+        below: Launches, or why it is off, or how it failed.
+        time: The headline time, empty without a result.
+        ratio: How that compares with the baseline, empty without one.
+        is_faster: The comparison is clear and in its favour.
+        tip: All of it at length.
+    """
+
+    title: str
+    below: str
+    time: str = ""
+    ratio: str = ""
+    is_faster: bool = False
+    tip: str = ""
+
+
+def row_text(ability: StrategyAbility, result: SessionRun | None, runs: list[Run]) -> RowText:
+    """The words of a row.
+
+    Args:
+        ability: The strategy and whether it can run.
+        result: Its run in the shown setting.
+        runs: The runs beside the shown one, among them the baseline.
+    """
+    reason = (ability.reason or "It cannot run on this device.") if not ability.available else ""
+    if result is None:
+        below = reason or "not measured yet"
+        return RowText(title=ability.title, below=below, tip=reason or ability.title)
+    run = result.run
+    if run.error is not None:
+        return RowText(title=ability.title, below=run.error, tip=run.error)
+    n = sum(not launch.is_helper for launch in run.launches)
+    below = f"{n} kernel{'s' if n != 1 else ''}"
+    helpers = len(run.launches) - n
+    if helpers:
+        below += f" + {helpers} helper{'s' if helpers != 1 else ''}"
+    if run.strategy.backend:
+        below = f"{run.strategy.backend} · {below}"
+    timed = headline(run)
+    base = find_baseline(run, runs)
+    found = speed_up(run, base) if base else None
+    time = format_us(timed.samples.median_us) if timed else "not timed"
+    tips = [result.name, f"{below}; {time}"]
+    if timed:
+        tips.append(f"median of {timed.samples.n}, {timed.condition.value}")
+    if found and base:
+        tips.append(f"{ratio_words(found)} than {base.strategy.spec} ({found.condition.value})")
+    return RowText(
+        title=ability.title,
+        below=below,
+        time=time,
+        ratio=ratio_words(found) if found else "",
+        is_faster=bool(found and found.verdict is Verdict.FASTER),
+        tip="\n".join([*tips, *([reason] if reason else [])]),
+    )
+
+
+class StrategyRow(QAbstractButton):
+    """One strategy: a toggle at the left, its result at the right; a click shows its run.
+
+    Signals:
+        toggled_on: Whether the next run measures it.
+    """
+
+    toggled_on = Signal(bool)
+
+    def __init__(self, spec: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.spec = spec
+        self._text = RowText(title=spec, below="")
+        self._color = "plain"
+        self._theme: Theme | None = None
+        self._is_shown = False
+        self._has_result = False
+        self.box = Toggle(f"Measure {spec} in the next run", self)
+        self.box.clicked.connect(self.toggled_on)
+        self.setFixedHeight(ROW_PX)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    @property
+    def text_shown(self) -> RowText:
+        """What the row says."""
+        return self._text
+
+    def show_text(self, text: RowText, color: str, *, has_result: bool, is_shown: bool) -> None:
+        """Take words and colour; a row without a result cannot be picked to be shown."""
+        self._text, self._color = text, color
+        self._has_result, self._is_shown = has_result, is_shown
+        self.setToolTip(text.tip)
+        said = ", ".join(part for part in (text.below, text.time, text.ratio) if part)
+        self.setAccessibleName(f"{text.title}: {said}")
+        self.setAccessibleDescription("shown" if is_shown else "")
+        self._paint_toggle()
+        self.update()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take other colours."""
+        self._theme = theme
+        self._paint_toggle()
+        self.update()
+
+    def _paint_toggle(self) -> None:
+        if self._theme is not None:
+            self.box.set_colors(self._theme, self._color)
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(260, ROW_PX)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self.box.move(TOGGLE_X_PX, (self.height() - self.box.height()) // 2)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = self._theme
+        if theme is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        face = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        line = theme.color(self._color) if self._is_shown else theme.color("line")
+        fill = theme.color(self._color, 38) if self._is_shown else theme.color("raised")
+        if self._has_result or self._is_shown:
+            painter.setPen(QPen(line, 1.6 if self._is_shown else 1))
+            painter.setBrush(fill)
+            painter.drawRoundedRect(face, 8, 8)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.color(self._color))
+            painter.drawRoundedRect(QRectF(36, 9, 5, self.height() - 18), 2.5, 2.5)
+        self._draw_words(painter, theme, QRectF(48, 0, self.width() - 60, self.height()))
+        if self.hasFocus():
+            draw_focus(painter, QRectF(self.rect()), theme.color("text"), 8)
+        painter.end()
+
+    def _draw_words(self, painter: QPainter, theme: Theme, room: QRectF) -> None:
+        text = self._text
+        upper = QRectF(room.left(), 3, room.width(), room.height() / 2)
+        lower = QRectF(room.left(), room.height() / 2 - 2, room.width(), room.height() / 2 - 2)
+        is_off = not self.box.isEnabled() and not self._has_result
+        used = draw_text(painter, upper, RIGHT, text.time, font(15, 700), theme.color("text"))
+        ink = theme.color("faint" if is_off else "text")
+        draw_text(painter, upper.adjusted(0, 0, -used - 8, 0), LEFT, text.title, font(14, 600), ink)
+        ratio_ink = theme.color("compute" if text.is_faster else "muted")
+        used = draw_text(painter, lower, RIGHT, text.ratio, font(12.5, 600), ratio_ink)
+        room_below = lower.adjusted(0, 0, -used - 8 if used else 0, 0)
+        draw_text(painter, room_below, LEFT, text.below, font(12.5), theme.color("muted"))
+
+
+class StrategiesPanel(Panel):
+    """The list of strategies, fed from the store; toggles and picks go back into it."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__("Strategies", parent=parent)
+        self._store = store
+        self._rows: dict[str, StrategyRow] = {}
+        self._holder = QWidget()
+        self._holder.setObjectName("rows")
+        self._list = QVBoxLayout(self._holder)
+        self._list.setContentsMargins(0, 0, 4, 0)
+        self._list.setSpacing(4)
+        self._list.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(self._holder)
+        self._scroll = scroll
+        self.body.addWidget(scroll)
+        for signal in (
+            store.strategies_changed,
+            store.runs_changed,
+            store.shown_changed,
+            store.abilities_changed,
+            store.device_changed,
+        ):
+            signal.connect(self._refresh)
+        store.theme_changed.connect(self._on_theme)
+        self._refresh()
+
+    @property
+    def rows(self) -> dict[str, StrategyRow]:
+        """The rows by strategy."""
+        return self._rows
+
+    def _refresh(self) -> None:
+        state = self._store.state
+        abilities = strategy_abilities(state)
+        self._keep_rows([ability.spec for ability in abilities])
+        beside = peers(state)
+        places = {item.key: place for place, item in enumerate(beside)}
+        runs = [item.run for item in beside]
+        for ability in abilities:
+            row = self._rows[ability.spec]
+            result = result_of(state, ability.spec)
+            row.box.setEnabled(ability.available)
+            row.box.setChecked(ability.available and ability.spec in state.strategies)
+            place = places.get(result.key, 0) if result else 0
+            row.show_text(
+                row_text(ability, result, runs),
+                strategy_color_name(place) if result else "compute",
+                has_result=result is not None and bool(result.run.launches),
+                is_shown=result is not None and result.key == state.shown,
+            )
+        shown = state.shown_run
+        setting = parameters_text(shown.run.chain.parameters) if shown else ""
+        self.set_hint("tick: next run", f"Results are for {setting}." if setting else "")
+
+    def _keep_rows(self, specs: list[str]) -> None:
+        """Have a row for each strategy, in order; rows that stay keep their focus."""
+        if specs == list(self._rows):
+            return
+        for spec in [spec for spec in self._rows if spec not in specs]:
+            self._rows.pop(spec).deleteLater()
+        ordered = {}
+        for place, spec in enumerate(specs):
+            row = self._rows.get(spec) or self._make_row(spec)
+            self._list.insertWidget(place, row)
+            ordered[spec] = row
+        self._rows = ordered
+
+    def _make_row(self, spec: str) -> StrategyRow:
+        row = StrategyRow(spec)
+        row.set_theme(self._store.theme)
+        row.toggled_on.connect(lambda on: self._store.toggle_strategy(spec, on))
+        row.clicked.connect(lambda: self._show(spec))
+        return row
+
+    def _show(self, spec: str) -> None:
+        result = result_of(self._store.state, spec)
+        if result is None:
+            return
+        if result.run.launches:
+            self._store.show_run(result.key)
+        elif result.run.error:
+            self._store.tell(result.run.error)
+
+    def _on_theme(self, theme: Theme) -> None:
+        for row in self._rows.values():
+            row.set_theme(theme)
