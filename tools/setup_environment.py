@@ -11,27 +11,33 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import ctypes
 import fcntl
-import hashlib
-import json
 import os
 import re
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools import system_packages
+from tools.environment_state import (
+    OLDEST_PYTHON,
+    Checkout,
+    environment_fault,
+    is_up_to_date,
+    write_stamp,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-OLDEST_PYTHON = (3, 11)
 INTERRUPTED = 130
+PIP_FAILED = (
+    "pip could not install the packages; its message is above. "
+    "Check the network and pip's settings, then run make again: it goes on from here."
+)
 
 
 class SetupError(Exception):
@@ -42,56 +48,6 @@ def say(text: str) -> None:
     """Write a line of progress; standard output is left to the program that starts next."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
-
-
-@dataclass(frozen=True)
-class Checkout:
-    """Where things lie in a checkout of the project.
-
-    Attributes:
-        root: The folder that holds ``pyproject.toml``.
-    """
-
-    root: Path
-
-    @property
-    def venv(self) -> Path:
-        """The virtual environment."""
-        return self.root / ".venv"
-
-    @property
-    def python(self) -> Path:
-        """The environment's interpreter."""
-        return self.venv / "bin" / "python"
-
-    @property
-    def program(self) -> Path:
-        """The installed command."""
-        return self.venv / "bin" / "kernel-explorer"
-
-    @property
-    def stamp(self) -> Path:
-        """What was installed, written last."""
-        return self.venv / "setup-stamp.json"
-
-    @property
-    def unfinished(self) -> Path:
-        """A file that exists while packages are being installed."""
-        return self.venv / "setup-unfinished"
-
-    @property
-    def constraints(self) -> Path:
-        """The tested releases."""
-        return self.root / "constraints.txt"
-
-    def fingerprint(self, *, has_gpu: bool) -> str:
-        """Digest of all that decides what belongs into the environment, the extras apart."""
-        digest = hashlib.sha256()
-        for path in (self.root / "pyproject.toml", self.constraints):
-            digest.update(path.read_bytes())
-        # A virtual environment holds absolute paths, so a copied checkout needs its own.
-        digest.update(f"{self.root}\n{has_gpu}".encode())
-        return digest.hexdigest()
 
 
 def has_nvidia_gpu() -> bool:
@@ -108,98 +64,6 @@ def has_nvidia_gpu() -> bool:
         nvml.nvmlShutdown()
         return bool(answer == 0 and count.value > 0)
     return False
-
-
-# --- the state of .venv ---------------------------------------------------------------------
-
-
-def is_up_to_date(checkout: Checkout, fingerprint: str, *, dev: bool) -> bool:
-    """Whether an earlier set-up finished with the same project file, releases and machine."""
-    if not checkout.python.exists() or not checkout.program.exists():
-        return False
-    try:
-        stamp = json.loads(checkout.stamp.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    if not isinstance(stamp, dict) or stamp.get("fingerprint") != fingerprint:
-        return False
-    return stamp.get("dev") is True or not dev
-
-
-def write_stamp(checkout: Checkout, fingerprint: str, *, dev: bool) -> None:
-    """Record a finished set-up, in one step that an interruption cannot halve."""
-    draft = checkout.stamp.with_suffix(".draft")
-    draft.write_text(json.dumps({"fingerprint": fingerprint, "dev": dev}), encoding="utf-8")
-    os.replace(draft, checkout.stamp)
-
-
-def environment_fault(checkout: Checkout) -> str | None:
-    """Say why ``.venv`` must be made (again), or None if it can be used as it is."""
-    if not checkout.venv.exists():
-        return "there is none yet"
-    try:
-        probe = subprocess.run(
-            [
-                str(checkout.python),
-                "-c",
-                "import pip, sys; print(sys.prefix, *sys.version_info[:2])",
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except OSError:
-        return "its Python does not start"
-    if probe.returncode != 0:
-        return "it was left half made"
-    prefix, major, minor = probe.stdout.rsplit(maxsplit=2)
-    if (int(major), int(minor)) < OLDEST_PYTHON:
-        return f"its Python is {major}.{minor}"
-    if Path(prefix).resolve() != checkout.venv.resolve() or not _scripts_belong_here(checkout):
-        return "it was made for another folder"
-    if checkout.unfinished.exists():
-        damaged = damaged_packages(checkout.venv)
-        if damaged:
-            return "an interrupted installation left " + ", ".join(damaged) + " incomplete"
-    return None
-
-
-def _scripts_belong_here(checkout: Checkout) -> bool:
-    """Whether the scripts in ``bin`` name this folder: a copied one still names the old."""
-    activate = checkout.venv / "bin" / "activate"
-    try:
-        return str(checkout.venv) in activate.read_text(encoding="utf-8")
-    except OSError:
-        return False
-
-
-def damaged_packages(venv: Path) -> list[str]:
-    """Name the packages whose files are not all there, and what an aborted upgrade set aside.
-
-    Args:
-        venv: A virtual environment.
-    """
-    damaged = []
-    for site in venv.glob("lib/python*/site-packages"):
-        damaged += sorted(path.name for path in site.glob("~*"))
-        for info in sorted(site.glob("*.dist-info")):
-            if not _is_complete(site, info):
-                damaged.append(info.name.partition("-")[0])
-    return damaged
-
-
-def _is_complete(site: Path, info: Path) -> bool:
-    try:
-        with (info / "RECORD").open(encoding="utf-8", newline="") as lines:
-            rows = list(csv.reader(lines))
-    except OSError:
-        return False
-    for name, _, size in (row for row in rows if len(row) == 3):
-        path = site / name
-        # Compiled files come and go; they carry no digest and no size in a RECORD.
-        if size and (not path.is_file() or path.stat().st_size != int(size)):
-            return False
-    return bool(rows)
 
 
 # --- making it ------------------------------------------------------------------------------
@@ -227,10 +91,7 @@ def pip_install(checkout: Checkout, *what: str) -> None:
     """
     command = [*_pip(checkout), "install", "-c", str(checkout.constraints), *what]
     if not run_shown(command, checkout):
-        raise SetupError(
-            "pip could not install the packages; its message is above. "
-            "Check the network and pip's settings, then run make again: it goes on from here."
-        )
+        raise SetupError(PIP_FAILED)
 
 
 def _pip(checkout: Checkout) -> list[str]:
@@ -257,10 +118,10 @@ def install_cpu_torch(checkout: Checkout) -> None:
     """Install torch's CPU build where pip knows one: it saves gigabytes of CUDA libraries."""
     release = tested_torch(checkout)
     say(f"No NVIDIA GPU here: asking pip for the CPU build of torch {release} ...")
-    command = [*_pip(checkout), "install", "-c", str(checkout.constraints)]
-    # Only stderr is held back: a missing build is no error here, so it must not look like one.
+    # Without the constraints, so that a missing build is told as just that; what torch needs
+    # comes with the next step. Its complaint is held back: a missing build is no error here.
     done = subprocess.run(
-        [*command, f"torch=={release}+cpu"],
+        [*_pip(checkout), "install", "--no-deps", f"torch=={release}+cpu"],
         stdout=2,
         stderr=subprocess.PIPE,
         text=True,
@@ -269,17 +130,28 @@ def install_cpu_torch(checkout: Checkout) -> None:
     )
     if done.returncode == 0:
         return
-    if "No matching distribution found for torch" not in done.stderr:
+    if not is_offer_missing(done.stderr):
         sys.stderr.write(done.stderr)
-        raise SetupError(
-            "pip could not install torch; its message is above. Run make again to go on from here."
-        )
+        raise SetupError(PIP_FAILED)
     say(
         f"pip offers no CPU build of torch {release}, so the standard one comes, on Linux with "
-        "its CUDA libraries: about 3 GB to download. To avoid that, interrupt, set "
+        "its CUDA libraries: about 2.7 GB to download. To avoid that, interrupt, set "
         "PIP_EXTRA_INDEX_URL to the CPU index that PyTorch's own install page gives, "
         "and run make again."
     )
+
+
+def is_offer_missing(complaint: str) -> bool:
+    """Whether pip looked and found other builds of torch than the one it was asked for.
+
+    Args:
+        complaint: What pip wrote to stderr. Seeing no build at all means no network, or no torch
+            for this Python, and is not for the next step to repeat.
+    """
+    # A constraint in the user's own settings turns a missing build into a conflict.
+    conflict = "ResolutionImpossible" in complaint
+    missing = "No matching distribution found" in complaint
+    return conflict or (missing and "(from versions: none)" not in complaint)
 
 
 def install_cuda_torch(checkout: Checkout) -> None:
