@@ -6,12 +6,12 @@ What the rest of the engine uses::
     from explorer.engine.cupti.errors import CounterRefused
 
     with DramCounters(device_index) as counters:        # CounterRefused: no counters, and why
-        reading = counters.measure(run)                 # one RangeBytes a launch, in launch order
+        reading = counters.measure(run, expected_launches=6)    # one RangeBytes a launch, in order
         total = counters.measure_total(graph.replay)    # one RangeBytes for the whole call
     reading.ranges[0].bytes_read                        # int, DRAM to L2
     reading.ranges[0].bytes_written                     # int, L2 to DRAM
-    reading.ranges[0].bytes_requested                   # int | None, what passed through L2
-    reading.ranges[0].duration_us                       # float | None
+    reading.ranges[0].bytes_requested                   # int | None, what the SMs asked of the L2
+    reading.ranges[0].duration_us                       # float | None, of a launch
     reading.passes, reading.set_up_s, reading.run_s     # the pedigree, with .metric_names,
     reading.cache_policy, reading.run_calls             # "none": nothing is flushed in between
 
@@ -21,10 +21,16 @@ What the rest of the engine uses::
 :class:`~explorer.engine.cupti.errors.CounterRefused` has ``sentence`` (one, with the remedy),
 ``code`` (CUPTI's result or None) and ``call``. It is an ``ExplorerError``.
 
-Rules for callers: warm ``run`` up first (lazy module loading is no launch to count); ``run`` may be
-called more than once (see ``run_calls``); copies and fills by the driver are no launches and appear
-in a total only; a CUDA graph's replay shows no launch, so take its total; no other collector may be
-at work meanwhile (``torch.profiler`` outside its ``with`` block is fine).
+Rules for callers:
+
+- Warm ``run`` up first; it may be called more than once (see ``run_calls``). Tell ``measure`` how
+  many launches to expect when a trace has shown it.
+- Copies and fills by the driver (``Memcpy`` and ``Memset`` in a trace) are no launches: they have
+  no range, and their bytes are in a total only. A reading has as many ranges as a trace has
+  kernels.
+- The replay of a CUDA graph shows none of its launches, only ranges of nothing: take its total.
+- The counters are exclusive: no ``torch.profiler`` may be recording meanwhile; before and after is
+  fine.
 
 Reference:
     CUPTI documentation, "Range Profiling API" and "Host Profiling API"; headers

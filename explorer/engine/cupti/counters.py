@@ -1,6 +1,5 @@
 """Counting DRAM bytes per launch or per piece of work: what the rest of the engine uses."""
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -11,11 +10,12 @@ from explorer.engine.cupti.driver import PrimaryContext
 from explorer.engine.cupti.errors import CounterRefused
 from explorer.engine.cupti.host import Host, device_chip
 from explorer.engine.cupti.library import CuptiLibrary, find_libcupti
-from explorer.engine.cupti.metrics import MetricChoice, choose_for_chip
+from explorer.engine.cupti.metrics import SECTOR_BYTES, MetricChoice, choose_for_chip
 from explorer.engine.cupti.range_profiler import Decoded, RangeProfiler, Work
 from explorer.engine.cupti.support import check_support
 
-_MOST_ROOM = 1 << 18
+_USUAL_LAUNCHES = 63
+_MOST_ROOM = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +25,10 @@ class RangeBytes:
     Attributes:
         bytes_read: From DRAM into the L2.
         bytes_written: From the L2 to DRAM while it ran; what it leaves dirty is written later.
-        bytes_requested: Requested of the L2, hits and misses; None where not collected.
-        duration_us: GPU time under the profiler, whose clocks are not those of a timed run.
+        bytes_requested: What the multiprocessors asked of the L2, hits and misses, both ways; None
+            where not collected.
+        duration_us: GPU time of a launch under the profiler. None for a section, round which it
+            would count the profiler's own work.
     """
 
     bytes_read: int
@@ -45,10 +47,10 @@ class CounterReading:
         chip: The chip's name, e.g. ``GH100``.
         cupti_release: E.g. ``13.0``.
         metric_names: The counters read.
-        passes: How often each launch ran for one reading.
+        passes: How many runs the hardware needs for these counters.
         run_calls: How often the caller's work was called.
         set_up_s: Time to arm the counters.
-        run_s: Time of the work under them, with decoding.
+        run_s: Time of the work under them, with decoding; both times are the last session's.
         cache_policy: ``none``: caches are as the launch before left them.
     """
 
@@ -82,14 +84,16 @@ class DramCounters:
         device_index: int = 0,
         *,
         library: CuptiLibrary | None = None,
-        expected_launches: int = 256,
+        replay_kernels: bool | None = None,
     ) -> None:
         """Find out what the chip can count; the hardware itself is taken only while measuring.
 
         Args:
             device_index: As torch counts devices. Work to be measured must run on it.
             library: A CUPTI other than the one torch has loaded.
-            expected_launches: Room to begin with; work with more launches is run again.
+            replay_kernels: Let CUPTI repeat each launch for each pass (12 to 23 ms a launch on an
+                H200, measured) instead of running the work once a pass. None: only where there is
+                more than one pass, since then it spares the caller a repeatable work.
 
         Raises:
             CounterRefused: There is no driver, no CUPTI, or no counter on this chip.
@@ -109,7 +113,7 @@ class DramCounters:
             self._config = self._host.config_image()
             self.passes = self._host.pass_count(self._config)
             self._opened = opened.pop_all()
-        self._room = expected_launches
+        self._replay_kernels = self.passes > 1 if replay_kernels is None else replay_kernels
 
     def __enter__(self) -> "DramCounters":
         return self
@@ -131,16 +135,34 @@ class DramCounters:
         """Give everything back. Closing twice does no harm."""
         self._opened.close()
 
-    def measure(self, work: Work) -> CounterReading:
+    def measure(self, work: Work, *, expected_launches: int = _USUAL_LAUNCHES) -> CounterReading:
         """Count each launch of the work, in launch order.
 
         Args:
             work: Launches kernels on the device; warmed up, and fit to be called again.
+            expected_launches: How many there will be, if known. Arming the counters takes longer
+                the more there is room for (0.8 ms a launch on an H200, measured), and work with
+                more launches than that is run again with more room.
 
         Raises:
             CounterRefused: CUPTI refuses; nothing of it is left enabled.
         """
-        return self._read(lambda profiler: profiler.count_launches(work), by_launch=True)
+        # One more than expected: CUPTI 13.0 reports no drop where an image of 2 got 6 launches, so
+        # a full one counts as one that has lost some.
+        room = expected_launches + 1
+        run_calls = 0
+        while room <= _MOST_ROOM:
+            decoded = self._session(
+                lambda profiler: profiler.count_launches(work), by_launch=True, room=room
+            )
+            run_calls += decoded.run_calls
+            if not decoded.dropped and len(decoded.values) < room:
+                return self._reading(decoded, by_launch=True, run_calls=run_calls)
+            room *= 4
+        raise CounterRefused(
+            f"DRAM bytes are not counted: the work has too many launches (room for {_MOST_ROOM}); "
+            "measure a smaller part of it."
+        )
 
     def measure_total(self, work: Work) -> CounterReading:
         """Count the work as a whole, its copies and fills and graph replays included.
@@ -162,63 +184,54 @@ class DramCounters:
         Raises:
             CounterRefused: CUPTI refuses; nothing of it is left enabled.
         """
-        return self._read(
-            lambda profiler: profiler.count_sections(sections),
-            by_launch=False,
-            room=len(sections),
+        if not sections:
+            raise ValueError("there is no section to count")
+        decoded = self._session(
+            lambda profiler: profiler.count_sections(sections), by_launch=False, room=len(sections)
         )
+        if len(decoded.values) != len(sections):
+            raise CounterRefused(
+                f"DRAM bytes are not counted: CUPTI {self.cupti_release} gave "
+                f"{len(decoded.values)} ranges for {len(sections)}; use a torch that brings "
+                "another CUPTI."
+            )
+        return self._reading(decoded, by_launch=False, run_calls=decoded.run_calls)
 
-    def _read(
-        self,
-        count: Callable[[RangeProfiler], Decoded],
-        *,
-        by_launch: bool,
-        room: int | None = None,
-    ) -> CounterReading:
-        """Hold sessions, each with more room, until no range is dropped."""
-        room = room or self._room
-        run_calls = 0
-        while True:
-            started = time.perf_counter()
-            with (
-                self._context.current(),
-                RangeProfiler(self._library, self._context, self._host, self._config) as profiler,
-            ):
-                profiler.prepare(by_launch=by_launch, max_ranges=room)
-                armed = time.perf_counter()
-                decoded = count(profiler)
-                ended = time.perf_counter()
-            run_calls += decoded.run_calls
-            if not decoded.dropped:
-                break
-            room = max(2 * room, len(decoded.values) + decoded.dropped)
-            if room > _MOST_ROOM:
-                raise CounterRefused(
-                    f"DRAM bytes are not counted: the work has more than {_MOST_ROOM} launches; "
-                    "measure a smaller part of it."
-                )
-        if by_launch:
-            self._room = room
+    def _session(
+        self, count: Callable[[RangeProfiler], Decoded], *, by_launch: bool, room: int
+    ) -> Decoded:
+        with (
+            self._context.current(),
+            RangeProfiler(self._library, self._context, self._host, self._config) as profiler,
+        ):
+            profiler.prepare(
+                by_launch=by_launch,
+                max_ranges=room,
+                replay_kernels=by_launch and self._replay_kernels,
+            )
+            return count(profiler)
+
+    def _reading(self, decoded: Decoded, *, by_launch: bool, run_calls: int) -> CounterReading:
         return CounterReading(
-            ranges=tuple(self._range_bytes(values) for values in decoded.values),
+            ranges=tuple(self._range_bytes(values, by_launch) for values in decoded.values),
             by_launch=by_launch,
             chip=self.chip,
             cupti_release=self.cupti_release,
             metric_names=self.metrics.names,
             passes=self.passes,
             run_calls=run_calls,
-            set_up_s=armed - started,
-            run_s=ended - armed,
+            set_up_s=decoded.set_up_s,
+            run_s=decoded.run_s,
         )
 
-    def _range_bytes(self, values: tuple[float, ...]) -> RangeBytes:
+    def _range_bytes(self, values: tuple[float, ...], by_launch: bool) -> RangeBytes:
         value = dict(zip(self.metrics.names, values, strict=True))
         requested, duration = self.metrics.requested, self.metrics.duration
         return RangeBytes(
             bytes_read=round(value[self.metrics.read]),
             bytes_written=round(value[self.metrics.written]),
-            bytes_requested=round(value[requested]) if requested else None,
-            duration_us=value[duration] / 1000.0 if duration else None,
+            bytes_requested=round(value[requested]) * SECTOR_BYTES if requested else None,
+            duration_us=value[duration] / 1000.0 if duration and by_launch else None,
         )
 
 

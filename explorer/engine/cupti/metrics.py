@@ -12,7 +12,10 @@ _DRAM_PAIRS = (
     ("dram__bytes_read", "dram__bytes_write"),
     ("dram__bytes_op_read", "dram__bytes_op_write"),
 )
-_REQUESTED = "lts__t_bytes"
+# What the multiprocessors ask for. lts__t_bytes would also count what passes between the two halves
+# of a large L2: on an H200 a copy then seems to request 1.55 times its bytes.
+_REQUESTED = "lts__t_sectors_srcunit_tex"
+SECTOR_BYTES = 32
 _DURATION = "gpu__time_duration"
 
 
@@ -23,7 +26,7 @@ class MetricChoice:
     Attributes:
         read: Bytes from DRAM.
         written: Bytes to DRAM.
-        requested: Bytes requested of the L2, hits and misses.
+        requested: Sectors of 32 bytes the multiprocessors request of the L2, hits and misses.
         duration: GPU time in nanoseconds.
         passes: How often the work runs for all of them.
     """

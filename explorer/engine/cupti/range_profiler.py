@@ -1,6 +1,7 @@
 """One profiling session on a context: enabled, run, decoded, disabled."""
 
 import ctypes
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -25,11 +26,15 @@ class Decoded:
         values: Per range, the metrics' values in the host's order.
         dropped: Ranges that found no room.
         run_calls: How often the work was called.
+        set_up_s: From enabling until the counters ran.
+        run_s: From there until the values were there.
     """
 
     values: tuple[tuple[float, ...], ...]
     dropped: int
     run_calls: int
+    set_up_s: float
+    run_s: float
 
 
 class RangeProfiler:
@@ -56,8 +61,11 @@ class RangeProfiler:
         self._profiler: int | None = None
         self._data: Image | None = None
         self._is_started = False
+        self._entered_s = 0.0
+        self._armed_s: float | None = None
 
     def __enter__(self) -> "RangeProfiler":
+        self._entered_s = time.perf_counter()
         block = structs.RangeEnable(context=self._context.handle)
         self._profiler = self._library.call("cuptiRangeProfilerEnable", block).profiler
         return self
@@ -80,12 +88,14 @@ class RangeProfiler:
             # The error under way says more than a failure to tidy up after it.
             self._library.result("cuptiRangeProfilerDisable", block)
 
-    def prepare(self, *, by_launch: bool, max_ranges: int) -> None:
-        """Make room for the counters and arm them.
+    def prepare(self, *, by_launch: bool, max_ranges: int, replay_kernels: bool = False) -> None:
+        """Make room for the counters and tell CUPTI how to use it.
 
         Args:
             by_launch: One range a launch, made by CUPTI; otherwise the ranges are pushed.
             max_ranges: How many ranges there is room for.
+            replay_kernels: CUPTI runs each launch once a pass, with memory put back in between.
+                Otherwise the work as a whole is run once a pass.
 
         Raises:
             CounterRefused: CUPTI refuses.
@@ -117,7 +127,7 @@ class RangeProfiler:
                 data_image_size=size,
                 data_image=ctypes.addressof(data),
                 range_mode=structs.AUTO_RANGE if by_launch else structs.USER_RANGE,
-                replay_mode=structs.KERNEL_REPLAY if by_launch else structs.USER_REPLAY,
+                replay_mode=structs.KERNEL_REPLAY if replay_kernels else structs.USER_REPLAY,
                 max_ranges_per_pass=max_ranges,
                 nesting_levels=1,
                 min_nesting_level=1,
@@ -128,16 +138,17 @@ class RangeProfiler:
         self._data = data
 
     def count_launches(self, work: Work) -> Decoded:
-        """Run the work once and count each of its launches.
+        """Run the work and count each of its launches.
 
         Raises:
-            CounterRefused: CUPTI refuses.
+            CounterRefused: CUPTI refuses, or the passes do not end.
         """
-        self._start()
-        work()
-        self._context.synchronize()
-        self._stop()
-        return self._decode(run_calls=1)
+
+        def run() -> None:
+            work()
+            self._context.synchronize()
+
+        return self._count(run)
 
     def count_sections(self, sections: Sequence[Work]) -> Decoded:
         """Run pieces of work one after the other and count each as a whole.
@@ -145,19 +156,26 @@ class RangeProfiler:
         Raises:
             CounterRefused: CUPTI refuses, or the passes do not end.
         """
-        for run_calls in range(1, _MOST_PASSES + 1):
-            self._start()
-            for section, work in enumerate(sections):
+
+        def run() -> None:
+            for number, work in enumerate(sections):
                 # Of equal width, so that any order CUPTI keeps them in is this one.
                 self._library.call(
                     "cuptiRangeProfilerPushRange",
-                    structs.RangePush(profiler=self._profiler, range_name=b"%06d" % section),
+                    structs.RangePush(profiler=self._profiler, range_name=b"%06d" % number),
                 )
                 work()
                 self._context.synchronize()
                 self._library.call(
                     "cuptiRangeProfilerPopRange", structs.RangeObject(profiler=self._profiler)
                 )
+
+        return self._count(run)
+
+    def _count(self, run: Callable[[], None]) -> Decoded:
+        for run_calls in range(1, _MOST_PASSES + 1):
+            self._start()
+            run()
             if self._stop():
                 return self._decode(run_calls=run_calls)
         raise CounterRefused(
@@ -169,6 +187,8 @@ class RangeProfiler:
         self._context.synchronize()
         self._library.call("cuptiRangeProfilerStart", structs.RangeObject(profiler=self._profiler))
         self._is_started = True
+        if self._armed_s is None:
+            self._armed_s = time.perf_counter()
 
     def _stop(self) -> bool:
         self._is_started = False
@@ -176,7 +196,7 @@ class RangeProfiler:
         return bool(self._library.call("cuptiRangeProfilerStop", block).all_passes_submitted)
 
     def _decode(self, *, run_calls: int) -> Decoded:
-        if self._data is None:
+        if self._data is None or self._armed_s is None:
             raise RuntimeError("prepare() comes before counting")
         library = self._library
         dropped = library.call(
@@ -189,4 +209,10 @@ class RangeProfiler:
             ),
         ).range_count
         values = tuple(self._host.values(self._data, index) for index in range(count))
-        return Decoded(values=values, dropped=int(dropped), run_calls=run_calls)
+        return Decoded(
+            values=values,
+            dropped=int(dropped),
+            run_calls=run_calls,
+            set_up_s=self._armed_s - self._entered_s,
+            run_s=time.perf_counter() - self._armed_s,
+        )
