@@ -49,6 +49,7 @@ class Built:
 
 
 Refusal = Callable[[Chain, Mapping[str, Scalar], torch.device], str | None]
+PeakRule = Callable[[Mapping[str, Scalar], torch.device], PeakFamily]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ class Strategy:
         refusal: Why it cannot run a chain on a device: one sentence, or None.
         build: Makes the callable. Compiling, where there is any, happens in here, so that it can
             be watched and timed; the chain has run at least once afterwards.
-        peak: For the estimate of memory.
+        peak: For the estimate of memory: how it holds tensors with these parameters on a device.
         compiles: Whether ``build`` compiles.
         random_resolution: Step of the random numbers that its kernels compare with the dropout
             rate, 0 if they are finer than can be seen.
@@ -72,7 +73,7 @@ class Strategy:
     title: str
     refusal: Refusal
     build: Callable[[Prepared], Built]
-    peak: PeakFamily
+    peak: PeakRule
     option: str | None = None
     compiles: bool = False
     random_resolution: float = 0.0
@@ -92,6 +93,11 @@ def runs_anywhere(
 ) -> str | None:
     """The refusal of a strategy that has none."""
     return None
+
+
+def always(family: PeakFamily) -> PeakRule:
+    """The rule of a strategy that holds tensors in one way whatever it runs."""
+    return lambda _parameters, _device: family
 
 
 def plain_call(prepared: Prepared) -> Callable[[], torch.Tensor]:

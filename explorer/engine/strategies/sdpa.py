@@ -46,6 +46,14 @@ def _refusal(chain: Chain, _parameters: Mapping[str, Scalar], _device: torch.dev
     return f"sdpa is torch's attention operator, and {chain.id} is no attention."
 
 
+def _peak(parameters: Mapping[str, Scalar], device: torch.device) -> PeakFamily:
+    """Where no fused kernel takes the case, torch computes it op by op."""
+    head_dim = parameters.get("head_dim")
+    odd = isinstance(head_dim, int) and (head_dim > 256 or head_dim % 8 != 0)
+    cpu_dropout = device.type != "cuda" and parameters.get("dropout") != 0
+    return PeakFamily.EAGER if odd or cpu_dropout else PeakFamily.FUSED
+
+
 def _build(prepared: Prepared) -> Built:
     make = CHAIN_CODE[prepared.chain.id].sdpa
     if make is None:
@@ -69,7 +77,7 @@ ENTRIES = (
         title="scaled_dot_product_attention",
         refusal=_refusal,
         build=_build,
-        peak=PeakFamily.FUSED,
+        peak=_peak,
         # Fused kernels compare 8 random bits with the rate.
         random_resolution=1 / 256,
     ),
