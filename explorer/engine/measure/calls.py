@@ -1,0 +1,222 @@
+"""What one call of an operator or kernel does to memory, as its arguments tell.
+
+The model of bytes: each tensor outside is read once, at the size its strides can reach (an axis of
+stride 0 once), and each result is written once.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import torch
+
+from explorer.engine.chain_functions.base import DTYPE_NAMES
+from explorer.engine.measure.generated import Pointer
+from explorer.engine.op_facts import is_view
+
+_OVERWRITING = {
+    "bernoulli_", "cauchy_", "copy_", "exponential_", "fill_", "geometric_", "log_normal_",
+    "normal_", "random_", "uniform_", "zero_",
+}  # fmt: skip
+"""Operators in place that do not read what they overwrite."""
+
+_ALLOCATING = ("empty", "new_empty")
+_NOT_OPERATORS = {"profiler", "prim", "prims"}
+
+
+class CallKind(StrEnum):
+    """Who made the code that is called."""
+
+    ATEN = "aten"
+    TRITON = "triton"
+    CPP = "cpp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorUse:
+    """A tensor as a call sees it, without holding it alive.
+
+    Attributes:
+        storage: Address of its memory.
+        shape: Sizes of the view that the call is given.
+        dtype: By the name used on screen.
+        n_bytes: Bytes its strides can reach.
+    """
+
+    storage: int
+    shape: tuple[int, ...]
+    dtype: str
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touch:
+    """One thing a call does to one tensor; a call's touches are in order.
+
+    Attributes:
+        use: The tensor.
+        is_write: Written, else read.
+        is_fresh: Of a write: what was there before is gone. An update in place is not fresh.
+        argument: The kernel's name for it (``in_ptr0``), if it has one.
+        variable: The generated code's name for it (``buf3``), if it has one.
+        n_bytes: Bytes moved where they are not simply ``use.n_bytes``.
+    """
+
+    use: TensorUse
+    is_write: bool
+    is_fresh: bool = False
+    argument: str | None = None
+    variable: str | None = None
+    n_bytes: int | None = None
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes read or written."""
+        return self.use.n_bytes if self.n_bytes is None else self.n_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedCall:
+    """A call of an operator or a kernel.
+
+    Attributes:
+        kind: ATen, Triton or C++.
+        name: The overload (``aten.mul.Tensor``) or the generated kernel's name.
+        touches: What it does to memory.
+        source_line: Where the chain's code called it, None if it was not seen to.
+        module: Path of the generated module that called it.
+        module_key: Inductor's key of that module.
+        module_line: Line there.
+        spills: Register spills, as Triton reports them.
+    """
+
+    kind: CallKind
+    name: str
+    touches: tuple[Touch, ...]
+    source_line: int | None = None
+    module: str | None = None
+    module_key: str | None = None
+    module_line: int | None = None
+    spills: int | None = None
+
+
+def computes(operator: torch._ops.OpOverload) -> bool:
+    """Whether an operator moves data: views, allocations and checks do not."""
+    name = operator._schema.name.rpartition("::")[2]
+    if operator.namespace in _NOT_OPERATORS or is_view(operator) or name.startswith(_ALLOCATING):
+        return False
+    arguments = operator._schema.arguments
+    writes = any(a.alias_info is not None and a.alias_info.is_write for a in arguments)
+    return writes or any("Tensor" in str(result.type) for result in operator._schema.returns)
+
+
+def use_of(tensor: torch.Tensor) -> TensorUse:
+    """Describe a tensor."""
+    return TensorUse(
+        storage=tensor.untyped_storage().data_ptr(),
+        shape=tuple(tensor.shape),
+        dtype=DTYPE_NAMES.get(tensor.dtype, str(tensor.dtype).removeprefix("torch.")),
+        n_bytes=reachable_bytes(tensor),
+    )
+
+
+def reachable_bytes(tensor: torch.Tensor) -> int:
+    """Bytes of memory that a tensor's elements lie in, each counted once.
+
+    An axis of stride 0 counts once; windows that overlap count no more than they span.
+    """
+    if tensor.numel() == 0:
+        return 0
+    axes = [(n, step) for n, step in zip(tensor.shape, tensor.stride(), strict=True) if step]
+    elements, span = 1, 1
+    for n, step in axes:
+        elements *= n
+        span += (n - 1) * abs(step)
+    return min(elements, span) * tensor.element_size()
+
+
+def aten_touches(
+    operator: torch._ops.OpOverload,
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    result: Any,
+    device_type: str,
+) -> tuple[Touch, ...]:
+    """What an operator did, from its schema, its arguments and its result."""
+    name = operator._schema.name.rpartition("::")[2]
+    reads: list[Touch] = []
+    writes: list[Touch] = []
+    seen: set[tuple[int, int, tuple[int, ...], tuple[int, ...]]] = set()
+    for place, declared in enumerate(operator._schema.arguments):
+        given = arguments[place] if place < len(arguments) else keywords.get(declared.name)
+        is_written = declared.alias_info is not None and declared.alias_info.is_write
+        is_out = is_written and declared.kwarg_only
+        overwrites = is_out or (is_written and name in _OVERWRITING)
+        for tensor in _tensors(given, device_type):
+            use = use_of(tensor)
+            identity = (use.storage, tensor.data_ptr(), use.shape, tuple(tensor.stride()))
+            if not overwrites and identity not in seen:
+                seen.add(identity)
+                reads.append(Touch(use=use, is_write=False))
+            if is_written:
+                writes.append(Touch(use=use, is_write=True, is_fresh=overwrites))
+    known = {touch.use.storage for touch in (*reads, *writes)}
+    for tensor in _tensors(result, device_type):
+        use = use_of(tensor)
+        if use.storage not in known and use.n_bytes:
+            known.add(use.storage)
+            writes.append(Touch(use=use, is_write=True, is_fresh=True))
+    return (*reads, *writes)
+
+
+def triton_touches(
+    names: Sequence[str], arguments: Sequence[Any], mutated: Iterable[str]
+) -> tuple[Touch, ...]:
+    """What a generated Triton kernel does, from its arguments' names.
+
+    Args:
+        names: In the kernel's signature: ``in_ptr0``, ``out_ptr0``, ``in_out_ptr0``, ...
+        arguments: As passed.
+        mutated: Names of arguments that are written without being named so.
+    """
+    reads: list[Touch] = []
+    writes: list[Touch] = []
+    changed = set(mutated)
+    for name, value in zip(names, arguments, strict=False):
+        if not isinstance(value, torch.Tensor):
+            continue
+        use = use_of(value)
+        both = name.startswith("in_out_ptr")
+        only_written = name.startswith("out_ptr")
+        if not only_written:
+            reads.append(Touch(use=use, is_write=False, argument=name))
+        if both or only_written or name in changed:
+            fresh = both or only_written
+            writes.append(Touch(use=use, is_write=True, is_fresh=fresh, argument=name))
+    return (*reads, *writes)
+
+
+def cpp_touches(declared: Sequence[Pointer | None], arguments: Sequence[Any]) -> tuple[Touch, ...]:
+    """What a generated C++ function does, from its signature: what is not const is written."""
+    reads: list[Touch] = []
+    writes: list[Touch] = []
+    for pointer, value in zip(declared, arguments, strict=False):
+        if pointer is None or not isinstance(value, torch.Tensor):
+            continue
+        use = use_of(value)
+        if pointer.is_const or pointer.name.startswith("in_out_ptr"):
+            reads.append(Touch(use=use, is_write=False, argument=pointer.name))
+        if not pointer.is_const:
+            writes.append(Touch(use=use, is_write=True, is_fresh=True, argument=pointer.name))
+    return (*reads, *writes)
+
+
+def _tensors(value: Any, device_type: str) -> Iterator[torch.Tensor]:
+    """The tensors in an argument or result that lie on the device; a scalar's tensor does not."""
+    if isinstance(value, torch.Tensor):
+        if value.device.type == device_type and value.layout is torch.strided:
+            yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _tensors(item, device_type)

@@ -1,0 +1,251 @@
+"""Which ops of the chain each recorded call carries out.
+
+Eager calls are matched by the line of the chain's code that made them, compiled ones by what was
+seen of their compilation. A name is never guessed from a kernel's name: what cannot be told stays
+empty.
+"""
+
+import functools
+import inspect
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from explorer.engine.measure.calls import CallKind, RecordedCall
+from explorer.engine.measure.generated import read_module
+from explorer.engine.measure.observe_compile import (
+    CompileObservation,
+    FunctionNotes,
+    GraphNode,
+    ModuleNotes,
+)
+from explorer.engine.prepared import CapturedNode, ChainFunction, Prepared
+from explorer.model.opgraph import OpKind
+
+_FUSED_ATTENTION = ("scaled_dot_product", "flash_attention", "efficient_attention")
+_SAME_OPERATOR = {"_safe_softmax": "_softmax"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOrigin:
+    """Where a call comes from.
+
+    Attributes:
+        ops: Names of the ops it carries out, in the chain's order.
+        notes: Of the generated module that made the call, None for eager code.
+        nodes: Nodes of that module's graph that the call carries out.
+        function: Of a C++ function: its loop nests.
+    """
+
+    ops: tuple[str, ...] = ()
+    notes: ModuleNotes | None = None
+    nodes: tuple[str, ...] = ()
+    function: FunctionNotes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """The origin of each call, and the op of each node of the generated modules' graphs."""
+
+    calls: tuple[CallOrigin, ...]
+    node_ops: dict[tuple[str, str], str]
+    """Op by module key and node name."""
+
+    def op_of(self, notes: ModuleNotes, node: str) -> str | None:
+        """The op that a node of a generated module's graph belongs to."""
+        return self.node_ops.get((notes.key, node))
+
+
+def source_file(function: ChainFunction) -> str | None:
+    """The file of a chain's function, as frames name it; None where it has no code of its own."""
+    inner: object = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    code = getattr(inspect.unwrap(inner), "__code__", None) if callable(inner) else None
+    return None if code is None else str(code.co_filename)
+
+
+def find_origins(
+    calls: Sequence[RecordedCall], prepared: Prepared, observation: CompileObservation | None
+) -> Origins:
+    """Find the ops of each call.
+
+    Args:
+        calls: As recorded, in order.
+        prepared: The chain with its captured graph.
+        observation: What was seen of the compilation, None if nothing was compiled.
+    """
+    modules = observation.modules if observation is not None else {}
+    file = source_file(prepared.function)
+    node_ops: dict[tuple[str, str], str] = {}
+    for notes in modules.values():
+        for node, op in _ops_of_graph(notes, prepared.nodes, file).items():
+            node_ops[notes.key, node] = op
+    eager = _eager_ops(calls, prepared)
+    order = {op.name: place for place, op in enumerate(prepared.graph.ops)}
+    seen: dict[tuple[str, str], int] = {}
+    origins = []
+    for call, eager_ops in zip(calls, eager, strict=True):
+        notes_of_call = modules.get(call.module_key or "")
+        if notes_of_call is None:
+            origins.append(CallOrigin(ops=eager_ops))
+            continue
+        nodes = _nodes_of(call, notes_of_call)
+        ops = {node_ops[notes_of_call.key, n] for n in nodes if (notes_of_call.key, n) in node_ops}
+        function = _function_of(call, notes_of_call, seen)
+        origins.append(
+            CallOrigin(
+                ops=tuple(sorted(ops, key=lambda name: order.get(name, len(order)))),
+                notes=notes_of_call,
+                nodes=nodes,
+                function=function,
+            )
+        )
+    return Origins(calls=tuple(_with_fused_attention(calls, origins, prepared)), node_ops=node_ops)
+
+
+def computing_node(notes: ModuleNotes, name: str) -> GraphNode | None:
+    """The node that computes what a node holds: views are seen through."""
+    node = notes.nodes.get(name)
+    while node is not None and node.is_view and node.inputs:
+        node = notes.nodes.get(node.inputs[0])
+    return node
+
+
+def leaves_its_op(notes: ModuleNotes, node: GraphNode, origins: Origins) -> bool:
+    """Whether a node is the result of its op: another op or the graph's output takes it."""
+    own = origins.op_of(notes, node.name)
+    waiting = list(node.users)
+    while waiting:
+        user = notes.nodes.get(waiting.pop())
+        if user is None:
+            continue
+        if user.target == "output":
+            return True
+        if user.is_view:
+            waiting.extend(user.users)
+        elif origins.op_of(notes, user.name) != own:
+            return True
+    return False
+
+
+def _nodes_of(call: RecordedCall, notes: ModuleNotes) -> tuple[str, ...]:
+    if call.module is None or call.module_line is None:
+        return ()
+    handle = read_module(call.module).handle_above(call.module_line)
+    if handle is None:
+        return ()
+    # A kernel's handle must be its own; one above an operator names it in the wrapper's words.
+    if call.kind is not CallKind.ATEN and handle.rpartition(":")[0] != call.name:
+        return ()
+    return notes.kernels.get(handle, ())
+
+
+def _function_of(
+    call: RecordedCall, notes: ModuleNotes, seen: dict[tuple[str, str], int]
+) -> FunctionNotes | None:
+    """The notes of the n-th call of a C++ function in a module."""
+    if call.kind is not CallKind.CPP:
+        return None
+    key = (notes.key, call.name)
+    place = seen.get(key, 0)
+    seen[key] = place + 1
+    calls = notes.functions.get(call.name, [])
+    return calls[place] if place < len(calls) else None
+
+
+def _ops_of_graph(
+    notes: ModuleNotes, captured: Sequence[CapturedNode], file: str | None
+) -> dict[str, str]:
+    """The op of each node of a generated module's graph, by source line and original operator."""
+    ops: dict[str, str] = {}
+    sources: dict[tuple[int | None, str], list[str]] = {}
+    for node in notes.nodes.values():
+        lines = [line for path, line in node.frames if path == file]
+        if not lines or node.is_view:
+            continue
+        operator = _packet(node.original_aten or node.target)
+        at_line = [c for c in captured if c.source_line == lines[-1]]
+        same = [c for c in at_line if _packet(c.aten) == operator]
+        if len(at_line) == 1:
+            ops[node.name] = at_line[0].op
+        elif len(same) == 1:
+            ops[node.name] = same[0].op
+        elif same and node.source is not None:
+            # Several alike on one line: the n-th call in the code is the n-th op.
+            order = sources.setdefault((lines[-1], operator), [])
+            if node.source not in order:
+                order.append(node.source)
+            place = order.index(node.source)
+            if place < len(same):
+                ops[node.name] = same[place].op
+    return ops
+
+
+def _eager_ops(calls: Sequence[RecordedCall], prepared: Prepared) -> list[tuple[str, ...]]:
+    found: list[str | None] = [None] * len(calls)
+    taken: dict[str, int] = {}
+    for place, call in enumerate(calls):
+        if call.kind is CallKind.ATEN and call.module is None:
+            found[place] = _eager_op(call, prepared.nodes, taken)
+    random = [op.name for op in prepared.graph.ops if op.kind is OpKind.RANDOM]
+    if len(random) == 1:
+        for place in _dropout_parts(calls):
+            found[place] = random[0]
+    return [() if op is None else (op,) for op in found]
+
+
+def _eager_op(
+    call: RecordedCall, captured: Sequence[CapturedNode], taken: dict[str, int]
+) -> str | None:
+    operator = _packet(call.name)
+    candidates = [c for c in captured if c.source_line == call.source_line]
+    if call.source_line is not None and len(candidates) == 1:
+        return candidates[0].op
+    # Code that is not the chain's own, such as another way to write it, has lines of its own.
+    same = [c for c in candidates or captured if _packet(c.aten) == operator]
+    if not same:
+        return None
+    # The n-th call of an operator is the n-th op of that kind; further calls help the last.
+    key = f"{call.source_line}:{operator}"
+    place = taken.get(key, 0)
+    taken[key] = place + 1
+    return same[min(place, len(same) - 1)].op
+
+
+def _dropout_parts(calls: Sequence[RecordedCall]) -> Iterable[int]:
+    """Calls that are dropout taken apart: draw which to keep, scale that, multiply by it."""
+    noise: set[int] = set()
+    for place, call in enumerate(calls):
+        operator = _packet(call.name).removeprefix("aten.")
+        written = {touch.use.storage for touch in call.touches if touch.is_write}
+        read = {touch.use.storage for touch in call.touches if not touch.is_write}
+        if operator == "bernoulli_":
+            noise |= written
+            yield place
+        elif operator == "div_" and written & noise:
+            yield place
+        elif operator == "mul" and read & noise:
+            noise -= read
+            yield place
+
+
+def _with_fused_attention(
+    calls: Sequence[RecordedCall], origins: Sequence[CallOrigin], prepared: Prepared
+) -> list[CallOrigin]:
+    """An operator that is attention as a whole carries out every op that no other call does."""
+    carried = {op for origin in origins for op in origin.ops}
+    left = tuple(op.name for op in prepared.graph.ops if op.name not in carried)
+    return [
+        CallOrigin(ops=left, notes=origin.notes, nodes=origin.nodes, function=origin.function)
+        if call.kind is CallKind.ATEN and any(part in call.name for part in _FUSED_ATTENTION)
+        else origin
+        for call, origin in zip(calls, origins, strict=True)
+    ]
+
+
+def _packet(overload: str) -> str:
+    """``aten.mul.Tensor`` -> ``aten.mul``: overloads of one operator are alike."""
+    parts = overload.split(".")
+    if len(parts) < 2:
+        return overload
+    return f"{parts[0]}.{_SAME_OPERATOR.get(parts[1], parts[1])}"

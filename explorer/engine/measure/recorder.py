@@ -1,0 +1,345 @@
+"""Sees every operator and generated kernel that a call launches, on a CPU and on a GPU.
+
+Three observers use it: one notes what each call does to memory, one times it, one labels it for
+the profiler. Dynamo does not run compiled code inside a dispatch mode, so the mode is entered below
+it, where the compiled graph is called. There CUDA graphs are left out as well: the code that was
+captured runs as it stands, which is what a graph replays.
+"""
+
+import functools
+import inspect
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any, Protocol
+from unittest.mock import patch
+
+import torch
+from torch.profiler import record_function
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from explorer.engine.measure.calls import (
+    CallKind,
+    RecordedCall,
+    Touch,
+    aten_touches,
+    computes,
+    cpp_touches,
+    triton_touches,
+)
+from explorer.engine.measure.generated import GeneratedKernel, read_module
+
+LABEL = "launch-of-call-"
+"""Label of a call in a trace, followed by the call's index."""
+
+_MOST_FRAMES = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingCall:
+    """A call that is about to happen; ``code`` is the operator or the kernel."""
+
+    kind: CallKind
+    name: str
+    code: Any
+    arguments: Sequence[Any]
+    keywords: Mapping[str, Any]
+
+
+class Observer(Protocol):
+    """Something that stands around each call."""
+
+    def around(self, call: PendingCall, run: Callable[[], Any]) -> Any:
+        """Run the call and return its result."""
+
+
+@dataclass(slots=True)
+class CallLog:
+    """Notes what each call does to memory.
+
+    Attributes:
+        device_type: Where tensors count.
+        source_file: The chain's file, None if it has none.
+        calls: What was seen, in order.
+    """
+
+    device_type: str
+    source_file: str | None
+    calls: list[RecordedCall] = field(default_factory=list)
+
+    def around(self, call: PendingCall, run: Callable[[], Any]) -> Any:
+        """Run the call, then describe it: nothing of it is held alive."""
+        place = _place(self.source_file)
+        result = run()
+        touches = _touches(call, result, self.device_type)
+        if place.module is not None and place.module_line is not None:
+            touches = _with_variables(call, touches, place.module, place.module_line)
+        self.calls.append(
+            RecordedCall(
+                kind=call.kind,
+                name=call.name,
+                touches=touches,
+                source_line=place.source_line,
+                module=place.module,
+                module_key=place.module_key,
+                module_line=place.module_line,
+                spills=_spills(call),
+            )
+        )
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class TimedCall:
+    """A call with its times on the host's clock."""
+
+    name: str
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(slots=True)
+class CallTimer:
+    """Times each call on a CPU, where a call has computed its result when it returns."""
+
+    calls: list[TimedCall] = field(default_factory=list)
+
+    def around(self, call: PendingCall, run: Callable[[], Any]) -> Any:
+        """Run the call between two looks at the clock."""
+        start_ns = time.perf_counter_ns()
+        result = run()
+        duration_ns = time.perf_counter_ns() - start_ns
+        self.calls.append(TimedCall(call.name, start_ns, duration_ns))
+        return result
+
+
+@dataclass(slots=True)
+class CallLabels:
+    """Puts a label that the profiler sees around each call."""
+
+    names: list[str] = field(default_factory=list)
+
+    def around(self, call: PendingCall, run: Callable[[], Any]) -> Any:
+        """Run the call inside a range named after its index."""
+        label = f"{LABEL}{len(self.names)}"
+        self.names.append(call.name)
+        with record_function(label):
+            return run()
+
+
+class _SeesOperators(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch has no hints
+    def __init__(self, observer: Observer) -> None:
+        super().__init__()  # type: ignore[no-untyped-call] # nor here
+        self._observer = observer
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        keywords = kwargs or {}
+        if not isinstance(func, torch._ops.OpOverload) or not computes(func):
+            return func(*args, **keywords)
+        call = PendingCall(
+            kind=CallKind.ATEN, name=str(func), code=func, arguments=args, keywords=keywords
+        )
+        return self._observer.around(call, lambda: func(*args, **keywords))
+
+
+@contextmanager
+def observed(observer: Observer, *, is_compiled: bool) -> Iterator[None]:
+    """Let an observer see the calls inside the ``with`` block.
+
+    Args:
+        observer: Stands around each call.
+        is_compiled: Whether compiled graphs are called; operators are then seen inside them only.
+    """
+    mode = _SeesOperators(observer)
+    with ExitStack() as stack:
+        if is_compiled:
+            stack.enter_context(_compiled_graphs(mode))
+            stack.enter_context(_triton_kernels(observer))
+            stack.enter_context(_cpp_functions(observer))
+        else:
+            stack.enter_context(mode)
+        yield
+
+
+@contextmanager
+def without_cuda_graphs() -> Iterator[None]:
+    """Run compiled graphs as generated, launch by launch, where they would replay a CUDA graph."""
+    with _compiled_graphs(None):
+        yield
+
+
+def calls_compiled_graph(call: Callable[[], object]) -> bool:
+    """Whether a call runs a graph that Inductor compiled."""
+    output_code = sys.modules.get("torch._inductor.output_code")
+    if output_code is None:
+        return False
+    original = output_code.CompiledFxGraph.__call__
+    seen = []
+
+    def note(graph: Any, inputs: Any) -> Any:
+        seen.append(graph)
+        return original(graph, inputs)
+
+    with patch.object(output_code.CompiledFxGraph, "__call__", note):
+        call()
+    return bool(seen)
+
+
+def generated_kernels() -> Iterator[tuple[ModuleType, GeneratedKernel]]:
+    """Every kernel of the generated modules that are loaded."""
+    for module in _generated_modules():
+        if module.__file__:
+            for kernel in read_module(module.__file__).kernels.values():
+                yield module, kernel
+
+
+def _generated_modules() -> list[ModuleType]:
+    codecache = sys.modules.get("torch._inductor.codecache")
+    return [] if codecache is None else list(codecache.PyCodeCache.modules)
+
+
+@contextmanager
+def _compiled_graphs(mode: _SeesOperators | None) -> Iterator[None]:
+    from torch._inductor.output_code import CompiledFxGraph
+
+    original = CompiledFxGraph.__call__
+
+    def call(graph: Any, inputs: Any) -> Any:
+        run = _without_graph(graph) or functools.partial(original, graph)
+        if mode is None:
+            return run(inputs)
+        with mode:
+            return run(inputs)
+
+    with patch.object(CompiledFxGraph, "__call__", call):
+        yield
+
+
+def _without_graph(graph: Any) -> Callable[[Any], Any] | None:
+    """What a compiled graph captures in a CUDA graph, as a plain callable; None if it does not."""
+    if graph.cudagraph_info is None or "cuda" not in graph.device_types:
+        return None
+    module = next((m for m in _generated_modules() if m.key == graph.cache_key), None)
+    if module is None:
+        return None
+    if not hasattr(module, "Runner"):
+        plain: Callable[[Any], Any] = module.call
+        return plain
+    # The runner's own parts have been replaced by captured ones; the module still has the plain.
+    parts = [name for name in vars(module) if name.startswith("partition_")]
+    parts.sort(key=lambda name: int(name.removeprefix("partition_")))
+    runner = module.Runner(partitions=[getattr(module, name) for name in parts])
+    ungraphed: Callable[[Any], Any] = runner.call
+    return ungraphed
+
+
+@contextmanager
+def _triton_kernels(observer: Observer) -> Iterator[None]:
+    heuristics = sys.modules.get("torch._inductor.runtime.triton_heuristics")
+    if heuristics is None:
+        yield
+        return
+    original = heuristics.CachingAutotuner.run
+
+    def run(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+        name = kernel.inductor_meta.get("kernel_name") or kernel.fn.__name__
+        call = PendingCall(
+            kind=CallKind.TRITON, name=name, code=kernel, arguments=args, keywords=kwargs
+        )
+        return observer.around(call, lambda: original(kernel, *args, **kwargs))
+
+    with patch.object(heuristics.CachingAutotuner, "run", run):
+        yield
+
+
+@contextmanager
+def _cpp_functions(observer: Observer) -> Iterator[None]:
+    with ExitStack() as stack:
+        for module, kernel in generated_kernels():
+            function = getattr(module, kernel.name, None)
+            if kernel.language == "cpp" and callable(function):
+                wrapped = _wrap(function, kernel, observer)
+                stack.enter_context(patch.object(module, kernel.name, wrapped))
+        yield
+
+
+def _wrap(
+    function: Callable[..., Any], kernel: GeneratedKernel, observer: Observer
+) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        call = PendingCall(
+            kind=CallKind.CPP, name=kernel.name, code=kernel, arguments=args, keywords=kwargs
+        )
+        return observer.around(call, lambda: function(*args, **kwargs))
+
+    return run
+
+
+def _touches(call: PendingCall, result: Any, device_type: str) -> tuple[Touch, ...]:
+    match call.kind:
+        case CallKind.ATEN:
+            return aten_touches(call.code, call.arguments, call.keywords, result, device_type)
+        case CallKind.TRITON:
+            names = list(call.code.fn.arg_names)
+            return triton_touches(names, call.arguments, call.code.mutated_arg_names)
+        case CallKind.CPP:
+            return cpp_touches(call.code.arguments, call.arguments)
+
+
+def _with_variables(
+    call: PendingCall, touches: tuple[Touch, ...], module: str, line: int
+) -> tuple[Touch, ...]:
+    """Add the generated code's names of the arguments of a generated kernel."""
+    variables = read_module(module).argument_names(line)
+    if call.kind is CallKind.ATEN:
+        return touches
+    if call.kind is CallKind.TRITON:
+        names = list(call.code.fn.arg_names)
+    else:
+        names = [pointer.name if pointer else "" for pointer in call.code.arguments]
+    by_argument = dict(zip(names, variables, strict=False))
+    return tuple(
+        replace(touch, variable=by_argument.get(touch.argument or "")) for touch in touches
+    )
+
+
+def _spills(call: PendingCall) -> int | None:
+    launchers = getattr(call.code, "launchers", None) if call.kind is CallKind.TRITON else None
+    if not launchers or len(launchers) != 1:
+        return None
+    spills = getattr(launchers[0], "n_spills", None)
+    return spills if isinstance(spills, int) else None
+
+
+@dataclass(slots=True)
+class _Place:
+    source_line: int | None = None
+    module: str | None = None
+    module_key: str | None = None
+    module_line: int | None = None
+
+
+def _place(source_file: str | None) -> _Place:
+    """Where the call comes from: the nearest frame of the chain's file or of a generated module."""
+    modules = {module.__file__: module for module in _generated_modules()}
+    frame = inspect.currentframe()
+    for _ in range(_MOST_FRAMES):
+        frame = frame.f_back if frame is not None else None
+        if frame is None:
+            break
+        filename = frame.f_code.co_filename
+        if filename in modules:
+            key = getattr(modules[filename], "key", None)
+            return _Place(module=filename, module_key=key, module_line=frame.f_lineno)
+        if source_file is not None and filename == source_file:
+            return _Place(source_line=frame.f_lineno)
+    return _Place()
