@@ -268,7 +268,7 @@ def wanted_strategies(state: State) -> tuple[str, ...]:
 
 def run_blocker(state: State) -> str | None:
     """Why no run can be started now, in one sentence with the remedy; None if it can."""
-    if state.worker.phase is WorkerPhase.BUSY and state.progress is not None:
+    if state.worker.phase is WorkerPhase.BUSY:
         return "A run is in progress; Cancel ends it."
     if state.parameters.errors:
         return next(iter(state.parameters.errors.values()))

@@ -3,13 +3,14 @@
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
 
-from explorer.model.messages import Ready, Request, RequestDone
+from explorer.model.messages import Ready, Request, RequestDone, RequestFailed
 from explorer.ui.process_tree import descendants, send_signal
-from explorer.worker.protocol import ProtocolError, decode_reply, encode
+from explorer.worker.client import exit_sentence, start_sentence
+from explorer.worker.protocol import RESTART_EXIT, ProtocolError, decode_reply, encode
 
 PUMP_INTERVAL_MS = 8
 PUMP_BUDGET_S = 0.004
@@ -18,9 +19,6 @@ TERM_GRACE_MS = 500
 KILL_GRACE_MS = 1000
 STDERR_TAIL_BYTES = 16384
 MESSAGE_START = b'{"type":'
-
-ExitSentence = Callable[[int, bool, str], str]
-"""Exit code (a signal's number after a crash), whether it crashed, the end of stderr."""
 
 
 class WorkerProcess(QObject):
@@ -49,7 +47,6 @@ class WorkerProcess(QObject):
         self,
         command: Sequence[str],
         environment: Mapping[str, str],
-        explain_exit: ExitSentence,
         parent: QObject | None = None,
     ) -> None:
         """Take what is needed to start a worker; nothing is started yet.
@@ -57,13 +54,11 @@ class WorkerProcess(QObject):
         Args:
             command: Program and arguments of the worker's stdio loop.
             environment: Its whole environment.
-            explain_exit: Turns an exit into a sentence with the remedy.
             parent: Owner.
         """
         super().__init__(parent)
         self._command = list(command)
         self._environment = dict(environment)
-        self._explain_exit = explain_exit
         self._process: QProcess | None = None
         self._group_id = 0
         self._is_ready = False
@@ -73,6 +68,8 @@ class WorkerProcess(QObject):
         self._strays: list[int] = []
         self._waiting: deque[Request] = deque()
         self._current: Request | None = None
+        self._is_answered = False
+        self._refusal = ""
         self._was_busy = False
         self._buffer = bytearray()
         self._errors = bytearray()
@@ -92,6 +89,16 @@ class WorkerProcess(QObject):
         return self._is_ready
 
     @property
+    def is_running(self) -> bool:
+        """Whether there is a process, up or not."""
+        return self._process is not None and not self._is_ending
+
+    @property
+    def current(self) -> Request | None:
+        """The request that replies belong to, also while its last reply is told."""
+        return self._current
+
+    @property
     def process_id(self) -> int | None:
         """Of the worker, None if there is none."""
         return self._group_id if self._process is not None else None
@@ -106,6 +113,7 @@ class WorkerProcess(QObject):
         self._start_again = False
         self._buffer.clear()
         self._errors.clear()
+        self._refusal = ""
         process = QProcess(self)
         process.setProgram(self._command[0])
         process.setArguments(self._command[1:])
@@ -163,6 +171,7 @@ class WorkerProcess(QObject):
             return
         if self._waiting:
             self._current = self._waiting.popleft()
+            self._is_answered = False
             self._process.write(encode(self._current))
 
     def _tell_busy(self) -> None:
@@ -203,10 +212,13 @@ class WorkerProcess(QObject):
         if isinstance(reply, Ready):
             self._is_ready = True
             self.ready.emit(reply.abilities)
+        elif not self._is_ready and isinstance(reply, RequestFailed):
+            self._refusal = reply.sentence
         else:
+            self._is_answered = True
+            self.reply.emit(reply)
             if isinstance(reply, RequestDone):
                 self._current = None
-            self.reply.emit(reply)
         self._send_next()
         self._tell_busy()
 
@@ -262,16 +274,34 @@ class WorkerProcess(QObject):
         if was_ending:
             if self._start_again:
                 self.start()
-                self._send_next()
+            return
+        is_cut_short = self._current is not None and self._is_answered
+        if code == RESTART_EXIT and was_ready and not is_cut_short:
+            self._begin_again()
             return
         self._drop_requests()
-        crashed = status is QProcess.ExitStatus.CrashExit
-        tail = self._errors.decode("utf-8", errors="replace")
-        self.failed.emit(self._explain_exit(code, crashed, tail))
+        # After a crash Qt gives the signal's number; as an exit code that would be its negative.
+        returncode = -code if status is QProcess.ExitStatus.CrashExit else code
+        self.failed.emit(self._sentence(returncode, was_ready))
         self._tell_busy()
         # One that died while starting would die again: the next request tries anew.
         if was_ready:
             self.start()
+
+    def _begin_again(self) -> None:
+        """The worker gave itself up between two requests: a fresh one takes over what waits."""
+        if self._current is not None:
+            self._waiting.appendleft(self._current)
+            self._current = None
+        self.start()
+
+    def _sentence(self, returncode: int, was_ready: bool) -> str:
+        if self._refusal:
+            return self._refusal
+        tail = self._errors.decode("utf-8", errors="replace")
+        if was_ready:
+            return exit_sentence(returncode, tail)
+        return start_sentence(self._command[0], returncode, tail)
 
     def _forget_process(self) -> None:
         if self._process is not None:

@@ -1,0 +1,163 @@
+"""The top bar: what the next run measures, on which device, and the button that starts it."""
+
+from PySide6.QtCore import QPointF, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from typing_extensions import override
+
+from explorer.chains import CHAINS
+from explorer.model.device import DeviceKind
+from explorer.ui.chain_form import ChainForm
+from explorer.ui.controls import Picker, draw_chevron
+from explorer.ui.panel import label
+from explorer.ui.state import WorkerPhase, parameters_text, run_blocker
+from explorer.ui.store import Store
+
+
+class MenuButton(QPushButton):
+    """A button that opens something below it, which its arrow says."""
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        painter = QPainter(self)
+        color = self.palette().color(self.palette().ColorRole.ButtonText)
+        draw_chevron(painter, QPointF(self.width() - 16, self.height() / 2), color)
+        painter.end()
+
+
+class Header(QWidget):
+    """Brand, chain, parameters, device, worker, and the actions.
+
+    Signals:
+        run_requested: Run was clicked.
+        cancel_requested: Cancel was clicked.
+        open_requested: A recording is to be opened.
+        export_requested: The picture is to be written.
+    """
+
+    run_requested = Signal()
+    cancel_requested = Signal()
+    open_requested = Signal()
+    export_requested = Signal()
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self.chain = Picker("Operator chain")
+        for chain in CHAINS.values():
+            self.chain.addItem(chain.title, chain.id)
+        self.chain.activated.connect(self._on_chain)
+        self.parameters = MenuButton()
+        self.parameters.setStyleSheet("text-align: left; padding-right: 32px;")
+        self.parameters.clicked.connect(self.open_form)
+        self.form = ChainForm(store, self)
+        self.device = Picker("Device of the next run")
+        self.device.activated.connect(self._on_device)
+        self.worker = label("", "worker")
+        self.theme = _button("", "Switch between the dark and the light theme")
+        self.theme.clicked.connect(self._on_theme)
+        self.open = _button("Open", "Open a recording (Ctrl+O)")
+        self.open.clicked.connect(self.open_requested)
+        self.export = _button("Export", "Write the window as a picture (Ctrl+E)")
+        self.export.clicked.connect(self.export_requested)
+        self.run = _button("Run", "")
+        self.run.setObjectName("run")
+        self.run.clicked.connect(self.run_requested)
+        self.cancel = _button("Cancel", "End the run now (Esc)")
+        self.cancel.setObjectName("cancel")
+        self.cancel.clicked.connect(self.cancel_requested)
+        self._lay_out()
+        for signal in (
+            store.chain_changed,
+            store.parameters_changed,
+            store.strategies_changed,
+            store.device_changed,
+            store.worker_changed,
+            store.abilities_changed,
+            store.theme_changed,
+            store.shown_changed,
+        ):
+            signal.connect(self._refresh)
+        store.abilities_changed.connect(self._list_devices)
+        self._list_devices()
+        self._refresh()
+
+    def open_form(self) -> None:
+        """Open the parameter form below its button."""
+        self.form.adjustSize()
+        self.form.move(self.parameters.mapToGlobal(self.parameters.rect().bottomLeft()))
+        self.form.show()
+
+    def _lay_out(self) -> None:
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(10)
+        row.addWidget(label("Kernel Explorer", "brand"))
+        row.addSpacing(10)
+        choices: tuple[QWidget, ...] = (self.chain, self.parameters, self.device, self.worker)
+        for choice in choices:
+            row.addWidget(choice)
+        row.addStretch(1)
+        for action in (self.theme, self.open, self.export, self.run, self.cancel):
+            row.addWidget(action)
+
+    def _list_devices(self) -> None:
+        abilities = self._store.state.abilities
+        self.device.clear()
+        for ability in abilities.devices if abilities else ():
+            self.device.addItem(ability.device.name, ability.device.id)
+        if abilities is None:
+            self.device.addItem("Device: automatic")
+        self.device.setEnabled(self.device.count() > 1)
+
+    def _refresh(self) -> None:
+        state = self._store.state
+        self.chain.setCurrentIndex(self.chain.findData(state.chain))
+        summary = parameters_text(state.parameters.values)
+        n_errors = len(state.parameters.errors)
+        self.parameters.setText(f"{n_errors} to correct" if n_errors else summary)
+        self.parameters.setAccessibleName(f"Parameters of the next run: {summary}")
+        self.parameters.setToolTip("Parameters of the next run (Ctrl+P)")
+        device = state.chosen_device
+        if device is not None:
+            self.device.setCurrentIndex(self.device.findData(device.id))
+        self.worker.setText(f"● {state.worker.sentence}")
+        self._set_phase(state.worker.phase)
+        is_busy = state.worker.phase is WorkerPhase.BUSY
+        blocker = run_blocker(state)
+        kind = "GPU" if device and device.kind is DeviceKind.CUDA else "CPU" if device else ""
+        self.run.setText(f"Run on {kind}" if kind else "Run")
+        self.run.setVisible(not is_busy)
+        self.cancel.setVisible(is_busy)
+        self.run.setEnabled(blocker is None)
+        self.run.setToolTip(blocker or "Measure the strategies that are ticked (Ctrl+R)")
+        self.run.setAccessibleDescription(self.run.toolTip())
+        other = "light" if state.theme == "dark" else "dark"
+        self.theme.setText(other.capitalize())
+        self.theme.setAccessibleName(f"Switch to the {other} theme")
+
+    def _set_phase(self, phase: WorkerPhase) -> None:
+        shown = WorkerPhase.READY if phase is WorkerPhase.BUSY else phase
+        if self.worker.property("phase") != shown.value:
+            self.worker.setProperty("phase", shown.value)
+            self.worker.style().unpolish(self.worker)
+            self.worker.style().polish(self.worker)
+
+    def _on_chain(self, index: int) -> None:
+        self._store.choose_chain(self.chain.itemData(index))
+
+    def _on_device(self, index: int) -> None:
+        device_id = self.device.itemData(index)
+        if device_id is not None:
+            self._store.choose_device(device_id)
+
+    def _on_theme(self) -> None:
+        self._store.set_theme("light" if self._store.state.theme == "dark" else "dark")
+
+
+def _button(text: str, tip: str) -> QPushButton:
+    made = QPushButton(text)
+    made.setToolTip(tip)
+    made.setAccessibleName(text)
+    return made

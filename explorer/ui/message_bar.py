@@ -1,0 +1,52 @@
+"""One sentence that needs to be seen, above everything and never in the way."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QToolButton, QWidget
+
+from explorer.ui.panel import label
+from explorer.ui.store import Store
+
+
+class MessageBar(QFrame):
+    """Shows the store's notice until it is dismissed; offers to undo a deletion."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("message")
+        self._store = store
+        self._sentence = label("", "messageText")
+        self._sentence.setWordWrap(True)
+        self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._undo = QPushButton("Undo")
+        self._undo.setAccessibleName("Bring the run back")
+        self._undo.clicked.connect(store.undo_remove)
+        self._close = QToolButton()
+        self._close.setText("×")
+        self._close.setObjectName("flat")
+        self._close.setAccessibleName("Dismiss the message")
+        self._close.setToolTip("Dismiss")
+        self._close.clicked.connect(store.dismiss_notice)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(14, 5, 6, 5)
+        row.addWidget(self._sentence, 1)
+        row.addWidget(self._undo)
+        row.addWidget(self._close)
+        store.notice_changed.connect(self._refresh)
+        self._refresh()
+
+    @property
+    def sentence(self) -> str:
+        """What the bar says, empty if nothing."""
+        return self._sentence.text()
+
+    def _refresh(self) -> None:
+        notice = self._store.state.notice
+        self.setVisible(notice is not None)
+        self._sentence.setText(notice.sentence if notice else "")
+        self.setAccessibleName(notice.sentence if notice else "No message")
+        self._undo.setVisible(notice is not None and notice.can_undo)
+        is_error = notice is not None and notice.is_error
+        if self.property("error") != is_error:
+            self.setProperty("error", is_error)
+            self.style().unpolish(self)
+            self.style().polish(self)

@@ -1,0 +1,160 @@
+"""The foot of the window: where the numbers come from, and how far a run is."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QToolButton, QWidget
+from typing_extensions import override
+
+from explorer.model.messages import Progress
+from explorer.ui.panel import label
+from explorer.ui.state import State, WorkerPhase, run_blocker
+from explorer.ui.store import Store
+from explorer.ui.words import source_words
+
+
+class ElidedLabel(QLabel):
+    """A line of text that is cut where it does not fit; the tooltip has all of it."""
+
+    def __init__(self, kind: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(kind)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._whole = ""
+
+    @property
+    def whole(self) -> str:
+        """The text, uncut."""
+        return self._whole
+
+    def set_whole(self, text: str) -> None:
+        """Take another text."""
+        self._whole = text
+        self.setToolTip(text)
+        self.setAccessibleName(text)
+        self._cut()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._cut()
+
+    def _cut(self) -> None:
+        metrics = self.fontMetrics()
+        self.setText(metrics.elidedText(self._whole, Qt.TextElideMode.ElideRight, self.width()))
+
+
+class StatusLine(QWidget):
+    """Device, versions and pedigree of what is shown; warnings; progress with percent."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._source = ElidedLabel("status")
+        self._blocker = label("", "statusWarning")
+        self._warnings = QToolButton()
+        self._warnings.setObjectName("flat")
+        self._warnings.clicked.connect(self._tell_warnings)
+        self._stage = label("", "status")
+        self._bar = QProgressBar()
+        self._bar.setTextVisible(False)
+        self._bar.setFixedSize(180, 10)
+        self._bar.setAccessibleName("Progress of the run")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(4, 0, 4, 0)
+        row.setSpacing(12)
+        row.addWidget(self._source, 1)
+        row.addWidget(self._blocker)
+        row.addWidget(self._warnings)
+        row.addWidget(self._stage)
+        row.addWidget(self._bar)
+        self.setFixedHeight(30)
+        for signal in (
+            store.shown_changed,
+            store.runs_changed,
+            store.abilities_changed,
+            store.device_changed,
+            store.parameters_changed,
+            store.strategies_changed,
+            store.worker_changed,
+        ):
+            signal.connect(self._refresh)
+        store.progress_changed.connect(self._show_progress)
+        self._refresh()
+        self._show_progress()
+
+    @property
+    def source(self) -> str:
+        """What the line says about the origin of the numbers."""
+        return self._source.whole
+
+    @property
+    def stage(self) -> str:
+        """What it says about the run in progress."""
+        return self._stage.text()
+
+    @property
+    def blocker(self) -> str:
+        """Why Run is off, empty if it is not."""
+        return self._blocker.text()
+
+    def _refresh(self) -> None:
+        state = self._store.state
+        self._source.set_whole(source_sentence(state))
+        shown = state.shown_run
+        warnings = shown.run.warnings if shown else ()
+        n = len(warnings)
+        self._warnings.setVisible(n > 0)
+        self._warnings.setText(f"{n} warning{'s' if n != 1 else ''}")
+        self._warnings.setToolTip("\n".join(warnings))
+        self._warnings.setAccessibleName(f"{n} warnings of the shown run: {' '.join(warnings)}")
+        blocker = run_blocker(state)
+        is_busy = state.worker.phase is WorkerPhase.BUSY
+        self._blocker.setText(f"Run is off: {blocker}" if blocker and not is_busy else "")
+
+    def _show_progress(self) -> None:
+        progress = self._store.state.progress
+        self._bar.setVisible(progress is not None)
+        self._stage.setVisible(progress is not None)
+        if progress is None:
+            self._stage.setText("")
+            return
+        self._stage.setText(progress_words(progress))
+        if progress.fraction is None:
+            self._bar.setRange(0, 0)
+        else:
+            self._bar.setRange(0, 1000)
+            self._bar.setValue(round(1000 * progress.fraction))
+
+    def _tell_warnings(self) -> None:
+        shown = self._store.state.shown_run
+        if shown is not None:
+            self._store.tell(" ".join(shown.run.warnings), is_error=False)
+
+
+def progress_words(progress: Progress) -> str:
+    """``compile · timing: 200 calls · 42 %``."""
+    parts = [progress.strategy, progress.sentence]
+    if progress.fraction is not None:
+        parts.append(f"{round(100 * progress.fraction)} %")
+    return " · ".join(part for part in parts if part)
+
+
+def source_sentence(state: State) -> str:
+    """Where the shown numbers come from; without any, what the chosen device can tell."""
+    shown = state.shown_run
+    if shown is not None:
+        told = source_words((shown.run,), recorded=shown.is_recorded)
+        sentence = shown.run.counters.sentence if shown.run.counters else ""
+        return f"{told} · {sentence}" if sentence else told
+    ability = state.device_ability
+    if ability is None or state.abilities is None:
+        return f"No run yet · {state.worker.sentence}"
+    device, versions = ability.device, state.abilities.versions
+    parts = [device.name]
+    if device.driver:
+        parts.append(f"driver {device.driver}")
+    parts.append(f"torch {versions.torch}")
+    if versions.triton:
+        parts.append(f"triton {versions.triton}")
+    return " · ".join([*parts, ability.counters_sentence])

@@ -1,0 +1,137 @@
+"""A worker without torch: speaks the protocol, and breaks in the way the chain's name says."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+from explorer.model.device import Abilities, DeviceAbility, StrategyAbility
+from explorer.model.messages import (
+    DoctorRequest,
+    GraphCaptured,
+    GraphRequest,
+    Progress,
+    Ready,
+    Reply,
+    RequestDone,
+    RequestFailed,
+    RunFinished,
+    RunRequest,
+    Stage,
+)
+from explorer.worker.protocol import CANNOT_START_EXIT, RESTART_EXIT, decode_request, encode
+from tests.fixtures_runs import CPU, CPU_GRAPH, CPU_VERSIONS, cpu_attention
+
+ABILITIES = Abilities(
+    versions=CPU_VERSIONS,
+    default_device="cpu",
+    devices=(
+        DeviceAbility(
+            device=CPU,
+            counters=False,
+            counters_sentence="Bytes are modelled: a CPU has no counter that we read.",
+            strategies=(
+                StrategyAbility(spec="eager", title="eager", available=True),
+                StrategyAbility(spec="compile", title="torch.compile", available=True),
+                StrategyAbility(
+                    spec="cudagraph",
+                    title="CUDA graph of eager",
+                    available=False,
+                    reason="CUDA graphs need a CUDA device.",
+                ),
+            ),
+        ),
+    ),
+)
+
+
+def emit(reply: Reply) -> None:
+    sys.stdout.buffer.write(encode(reply))
+    sys.stdout.buffer.flush()
+
+
+def grandchild(*, ignores_term: bool) -> int:
+    """Start a process like a stuck compiler; returns its id."""
+    code = "import signal, time\n"
+    if ignores_term:
+        code += "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    code += "print('up', flush=True)\ntime.sleep(600)"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process.pid
+
+
+def misbehave(way: str) -> None:
+    if way == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif way == "abort":
+        os.abort()
+    elif way == "exception":
+        raise RuntimeError("the chain went wrong")
+    elif way == "exit":
+        sys.exit(0)
+    elif way == "hang":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        emit(progress(f"grandchild {grandchild(ignores_term=True)}"))
+        time.sleep(600)
+    elif way == "orphan":
+        emit(progress(f"grandchild {grandchild(ignores_term=False)}"))
+        os._exit(1)
+    elif way == "noise":
+        sys.stdout.write("a library prints a line\n")
+        sys.stdout.write("and one without an end")
+        sys.stdout.flush()
+    elif way == "binary":
+        sys.stdout.buffer.write(b"\xff\xfe\x00 no text\n{}\n[1]\n")
+
+
+def progress(sentence: str) -> Progress:
+    return Progress(stage=Stage.COMPILE, sentence=sentence, fraction=0.25, strategy="compile")
+
+
+def answer(request: object) -> None:
+    if isinstance(request, GraphRequest):
+        emit(
+            GraphCaptured(
+                graph=CPU_GRAPH,
+                parameters=request.parameters,
+                estimate_bytes=50_000_000,
+                device=request.device,
+            )
+        )
+    elif isinstance(request, RunRequest):
+        emit(progress("compiling"))
+        misbehave(str(request.parameters.get("way", request.chain)))
+        if request.chain == "refused":
+            emit(RequestFailed(sentence="It does not fit; seq_len 512 does."))
+        for place, spec in enumerate(request.strategies):
+            run = cpu_attention(f"{spec}-{time.time_ns()}-{place}")
+            strategy = replace(run.strategy, name=spec, title=spec)
+            emit(RunFinished(run=replace(run, strategy=strategy)))
+    elif isinstance(request, DoctorRequest):
+        time.sleep(600)
+    emit(RequestDone())
+
+
+def main() -> None:
+    mode = sys.argv[1] if len(sys.argv) > 1 else ""
+    if mode == "no-torch":
+        emit(RequestFailed(sentence="There is no torch here; install torch."))
+        sys.exit(CANNOT_START_EXIT)
+    if mode == "dies":
+        sys.exit("no worker today")
+    if mode == "never-ready":
+        time.sleep(600)
+    emit(Ready(abilities=ABILITIES))
+    for line in sys.stdin.buffer:
+        request = decode_request(line)
+        answer(request)
+        if isinstance(request, RunRequest) and request.chain == "lost":
+            sys.exit(RESTART_EXIT)
+
+
+if __name__ == "__main__":
+    main()
