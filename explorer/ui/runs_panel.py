@@ -1,0 +1,219 @@
+"""The session's runs: show, compare, pin, rename, save, delete and bring back."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from explorer.ui.runs_model import NAME, SETTING, RunsModel
+from explorer.ui.store import Store
+
+COLUMN_PX = (170, 110, 150, 230, 150, 90, 150, 220)
+
+
+class RunsTable(QTableView):
+    """The table; Delete takes the selected runs off the list, Return shows the current one.
+
+    Signals:
+        remove_requested: Delete was pressed.
+        show_requested: Return was pressed.
+    """
+
+    remove_requested = Signal()
+    show_requested = Signal()
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        is_editing = self.state() is QAbstractItemView.State.EditingState
+        if event.key() == Qt.Key.Key_Delete:
+            self.remove_requested.emit()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not is_editing:
+            self.show_requested.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class RunsPanel(QWidget):
+    """The list with its actions. It acts on the store; files are the window's business.
+
+    Signals:
+        save_requested: Keys of the runs to save.
+        open_requested: A recording is to be opened.
+    """
+
+    save_requested = Signal(list)
+    open_requested = Signal()
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._selected_keys: list[str] = []
+        self.model = RunsModel(store, self)
+        self.table = RunsTable()
+        self._set_up_table()
+        self.show_button = self._action("Show", "Show this run in the scene", self._show)
+        self.compare_button = self._action("Compare", "Show it beside the shown run", self._compare)
+        self.pin_button = self._action("Pin", "Keep it in the timelines", self._pin)
+        self.compare_button.setCheckable(True)
+        self.pin_button.setCheckable(True)
+        self.rename_button = self._action("Rename", "Give it a name (F2)", self._rename)
+        self.save_button = self._action("Save…", "Save the selected runs (Ctrl+S)", self.save)
+        self.delete_button = self._action("Delete", "Take it off the list (Del)", self._remove)
+        self.undo_button = self._action("Undo", "Bring it back (Ctrl+Z)", store.undo_remove)
+        self.open_button = self._action("Open…", "Open a recording", self._ask_to_open)
+        actions = QHBoxLayout()
+        actions.setSpacing(6)
+        for button in self._buttons[:-1]:
+            actions.addWidget(button)
+        actions.addStretch(1)
+        actions.addWidget(self.open_button)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(6)
+        whole.addLayout(actions)
+        whole.addWidget(self.table, 1)
+        store.runs_changed.connect(self._refresh)
+        store.shown_changed.connect(self._refresh)
+        self._refresh()
+
+    def selected_keys(self) -> list[str]:
+        """Keys of the selected runs, in the order of the list."""
+        rows = sorted(index.row() for index in self.table.selectionModel().selectedRows())
+        return [key for row in rows if (key := self.model.key(row)) is not None]
+
+    def select(self, key: str) -> None:
+        """Select one run."""
+        row = self.model.row_of(key)
+        if row >= 0:
+            self.table.selectRow(row)
+
+    def save(self) -> None:
+        """Ask for the selected runs to be saved, or for all if none is selected."""
+        keys = self.selected_keys() or [item.key for item in self._store.state.runs]
+        if keys:
+            self.save_requested.emit(keys)
+        else:
+            self._store.tell("There is no run to save yet; Run measures some.")
+
+    def _set_up_table(self) -> None:
+        table = self.table
+        table.setModel(self.model)
+        table.setAccessibleName("Runs of this session")
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
+        table.setShowGrid(False)
+        table.setWordWrap(False)
+        table.setTabKeyNavigation(False)
+        table.verticalHeader().hide()
+        table.verticalHeader().setDefaultSectionSize(28)
+        header = table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        for column, width in enumerate(COLUMN_PX):
+            table.setColumnWidth(column, width)
+        header.setSectionResizeMode(SETTING, QHeaderView.ResizeMode.Stretch)
+        table.selectionModel().selectionChanged.connect(self._on_selection)
+        self.model.modelAboutToBeReset.connect(self._keep_selection)
+        self.model.modelReset.connect(self._restore_selection)
+        table.doubleClicked.connect(self._on_double_click)
+        table.remove_requested.connect(self._remove)
+        table.show_requested.connect(self._show)
+
+    def _action(self, text: str, tip: str, slot: Callable[[], None]) -> QPushButton:
+        button = QPushButton(text)
+        button.setToolTip(tip)
+        button.setAccessibleName(f"{text.rstrip('…')}: {tip}")
+        button.clicked.connect(slot)
+        return button
+
+    @property
+    def _buttons(self) -> tuple[QPushButton, ...]:
+        return (
+            self.show_button,
+            self.compare_button,
+            self.pin_button,
+            self.rename_button,
+            self.save_button,
+            self.delete_button,
+            self.undo_button,
+            self.open_button,
+        )
+
+    def _refresh(self) -> None:
+        state = self._store.state
+        items = [item for key in self.selected_keys() if (item := state.find_run(key))]
+        only = items[0] if len(items) == 1 else None
+        is_drawable = only is not None and bool(only.run.launches)
+        is_shown = only is not None and only.key == state.shown
+        self.show_button.setEnabled(is_drawable and not is_shown)
+        self.compare_button.setEnabled(is_drawable and not is_shown)
+        self.compare_button.setChecked(only is not None and only.key == state.compared)
+        self.pin_button.setEnabled(bool(items))
+        self.pin_button.setChecked(bool(items) and all(item.pinned for item in items))
+        self.rename_button.setEnabled(only is not None)
+        self.save_button.setEnabled(bool(state.runs))
+        self.delete_button.setEnabled(bool(items))
+        self.undo_button.setEnabled(self._store.can_undo)
+
+    def _ask_to_open(self) -> None:
+        self.open_requested.emit()
+
+    def _on_selection(self) -> None:
+        self._refresh()
+
+    def _keep_selection(self) -> None:
+        self._selected_keys = self.selected_keys()
+
+    def _restore_selection(self) -> None:
+        selection = self.table.selectionModel()
+        flags = QItemSelectionModel.SelectionFlag
+        for key in self._selected_keys:
+            row = self.model.row_of(key)
+            if row >= 0:
+                selection.select(self.model.index(row, NAME), flags.Select | flags.Rows)
+        self._refresh()
+
+    def _on_double_click(self, index: QModelIndex) -> None:
+        key = self.model.key(index.row())
+        if key is not None:
+            self._show_key(key)
+
+    def _show(self) -> None:
+        for key in self.selected_keys()[:1]:
+            self._show_key(key)
+
+    def _show_key(self, key: str) -> None:
+        item = self._store.state.find_run(key)
+        if item is not None and not item.run.launches:
+            self._store.tell(item.run.error or "This run holds no launches to show.")
+        else:
+            self._store.show_run(key)
+
+    def _compare(self) -> None:
+        for key in self.selected_keys()[:1]:
+            self._store.compare_run(None if key == self._store.state.compared else key)
+
+    def _pin(self) -> None:
+        pinned = self.pin_button.isChecked()
+        for key in self.selected_keys():
+            self._store.pin_run(key, pinned)
+
+    def _rename(self) -> None:
+        for key in self.selected_keys()[:1]:
+            index = self.model.index(self.model.row_of(key), NAME)
+            self.table.setFocus()
+            self.table.edit(index)
+
+    def _remove(self) -> None:
+        for key in self.selected_keys():
+            self._store.remove_run(key)
