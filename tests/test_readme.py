@@ -1,0 +1,95 @@
+"""The README's commands do what it says, in a copy of the checkout with nothing built."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from explorer.model.strategies import all_specs
+from tests.conftest import CHECKOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+# What the tests set for themselves, and what a person at a terminal without a display lacks.
+NOT_PASSED_ON = {
+    *("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM", "QT_SCALE_FACTOR", "TRITON_INTERPRET"),
+    *("PYTHONPATH", "VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"),
+}
+PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+
+
+def shell_blocks() -> list[list[str]]:
+    """The command lines of each sh block in the README."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    return [block.strip().splitlines() for block in blocks]
+
+
+def run_command(
+    command: str, folder: Path, environ: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        shlex.split(command),
+        cwd=folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1200,
+    )
+
+
+def test_the_first_two_commands_are_run_and_test() -> None:
+    assert shell_blocks()[0] == ["make run", "make test"]
+
+
+def test_linked_files_are_there() -> None:
+    targets = re.findall(r"\]\(([^)#:]+)\)", README)
+
+    assert targets
+    assert [target for target in targets if not (CHECKOUT / target).exists()] == []
+
+
+def test_the_table_of_strategies_is_complete() -> None:
+    rows = re.findall(r"^\| (`.*?) \|", README.partition("`--strategy`")[2], re.MULTILINE)
+    listed = re.findall(r"`([^`]+)`", " ".join(rows).partition("`planned`")[0])
+
+    assert listed == list(all_specs())
+
+
+@pytest.mark.slow
+def test_make_run_and_the_examples(checkout_copy: Path) -> None:
+    """One test, because each step needs the one before: set-up, main job, again, examples."""
+    environ = {key: value for key, value in os.environ.items() if key not in NOT_PASSED_ON}
+
+    first = run_command("make run", checkout_copy, environ)
+
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert "Set-up done" in first.stderr
+    picture = checkout_copy / "kernel-explorer.png"
+    assert picture.read_bytes().startswith(PNG_SIGNATURE)
+    assert "kernel-explorer.png" in first.stdout + first.stderr
+    # The table names the ops' kernels and what the bytes are worth.
+    assert "softmax" in first.stdout
+    assert "modelled" in first.stdout or "counted" in first.stdout
+
+    picture.unlink()
+    second = run_command("make run", checkout_copy, environ)
+
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert "Set-up done" not in second.stderr
+    assert picture.exists()
+
+    environ["PATH"] = f"{checkout_copy / '.venv' / 'bin'}{os.pathsep}{environ['PATH']}"
+    for command in shell_blocks()[1]:
+        done = run_command(command, checkout_copy, environ)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        assert done.stdout.strip() or " export " in command, f"{command} printed nothing"
+    assert (checkout_copy / "scene.png").read_bytes().startswith(PNG_SIGNATURE)
