@@ -46,6 +46,23 @@ def save_recording(path: Path, runs: Sequence[Run]) -> None:
         raise RecordingError(f"{path} could not be written: {reason}.") from error
 
 
+def check_writable(path: Path) -> None:
+    """Find out before a long run whether ``path`` can be written; nothing is left behind.
+
+    Raises:
+        RecordingError: It cannot; the sentence says why.
+    """
+    if path.is_dir():
+        raise RecordingError(f"{path} could not be written: it is a folder; name a file in it.")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise RecordingError(f"{path} could not be written: {reason}.") from error
+    os.close(handle)
+    Path(temporary).unlink()
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write beside ``path`` and rename, so that readers see the old file or the new one.
 

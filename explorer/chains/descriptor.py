@@ -1,5 +1,6 @@
 """What a chain is to a person: parameters with ranges, and its ops by the names a learner uses."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -45,7 +46,7 @@ class Parameter:
         if self.kind == "choice":
             return ", ".join(self.choices)
         below = "below " if self.below_maximum else ""
-        return f"{self.minimum:g} to {below}{self.maximum:g}"
+        return f"{_plain(self.minimum)} to {below}{_plain(self.maximum)}"
 
     def parse(self, value: object) -> Scalar:
         """Turn text or a JSON value into a value of this parameter.
@@ -72,9 +73,13 @@ class Parameter:
             number = float(value)
         except ValueError:
             raise complaint from None
-        if number != number or (self.kind == "int" and number != int(number)):
+        if not math.isfinite(number) or (self.kind == "int" and number != int(number)):
             raise complaint
         return number
+
+
+def _plain(number: float) -> str:
+    return f"{int(number):,}" if number == int(number) else f"{number:g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

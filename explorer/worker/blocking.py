@@ -20,6 +20,7 @@ from explorer.model.device import Abilities
 from explorer.model.errors import ExplorerError, UsageError
 from explorer.model.messages import Ready, Reply, Request, RequestDone, RequestFailed
 from explorer.worker.client import (
+    DEBUG_VARIABLE,
     exit_sentence,
     start_sentence,
     worker_command,
@@ -151,7 +152,7 @@ class WorkerClient:
                 self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._errors,
+                stderr=None if os.environ.get(DEBUG_VARIABLE) else self._errors,
                 env=worker_environment(),
                 bufsize=0,
                 start_new_session=True,

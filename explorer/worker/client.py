@@ -18,6 +18,9 @@ from explorer.worker.protocol import CANNOT_START_EXIT, RESTART_EXIT
 BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
 APPLICATION_FOLDER = "kernel-explorer"
 CPU_FLAGS = Path("/proc/cpuinfo")
+DEBUG_VARIABLE = "KERNEL_EXPLORER_DEBUG"
+"""Set to anything, it lets tracebacks and the worker's stderr through."""
+
 _KEEP_MEMORY_BYTES = 64 * 1024**3
 
 

@@ -160,6 +160,11 @@ def load_session(name: str) -> Session:
     except ModuleNotFoundError as error:
         _logger.exception("the session cannot be imported")
         package = (error.name or "").partition(".")[0]
+        if package == "explorer":
+            raise ExplorerError(
+                f"This installation of Kernel Explorer is incomplete, {error.name} is missing; "
+                "install it again."
+            ) from error
         raise ExplorerError(
             f"{sys.executable} has no module {error.name}: install it there with "
             f"'{sys.executable} -m pip install {package}', or name another Python with "

@@ -1,0 +1,197 @@
+"""The command line's grammar: every option, read and checked as far as text alone allows."""
+
+import argparse
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from explorer import __version__
+from explorer.cli.terminal import PROGRAM
+from explorer.model.errors import UsageError
+
+VIEWS = (
+    "window", "scene", "timeline", "roofline", "table", "graph", "heartbeat", "sweep", "comparison",
+)  # fmt: skip
+BUILT_FORMATS = (".png",)
+LATER_FORMATS = (".svg", ".pdf", ".gif", ".mp4", ".webp", ".html", ".csv", ".json")
+LARGEST_SIDE_PX = 16_384
+_UNITS_US = {"": 1.0, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that leaves the telling of a mistake to its caller: one sentence, no usage text."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print.
+
+        Raises:
+            UsageError: Always.
+        """
+        raise UsageError(f"{message.rstrip('.')}; see {self.prog} --help.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """Width and height in pixels."""
+
+    width: int
+    height: int
+
+
+def read_size(text: str) -> Size:
+    """``1440x900``."""
+    found = re.fullmatch(r"(\d+)[x×](\d+)", text)
+    sides = [int(side) for side in found.groups()] if found else []
+    if not sides or not all(16 <= side <= LARGEST_SIDE_PX for side in sides):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no size such as 1440x900, each side from 16 to {LARGEST_SIDE_PX}"
+        )
+    return Size(width=sides[0], height=sides[1])
+
+
+def read_scale(text: str) -> float:
+    """A factor from 0.1 to 8."""
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = 0.0
+    if not 0.1 <= factor <= 8:
+        raise argparse.ArgumentTypeError(f"{text!r} is no factor from 0.1 to 8")
+    return factor
+
+
+def read_time_us(text: str) -> float:
+    """A moment of the run, in microseconds unless a unit is given: ``350``, ``1.2ms``."""
+    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(us|µs|ms|s|)", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 350us or 1.2ms")
+    return float(found[1]) * _UNITS_US[found[2]]
+
+
+def read_setting(text: str) -> tuple[str, str]:
+    """``name=value``."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip() or not value.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} should be name=value")
+    return name.strip(), value.strip()
+
+
+def read_device(text: str) -> str:
+    """``auto``, ``cpu``, ``cuda`` or ``cuda:N``."""
+    if re.fullmatch(r"auto|cpu|cuda(:\d+)?", text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not auto, cpu, cuda or cuda:N")
+    return text
+
+
+def read_seed(text: str) -> int:
+    """A whole number that fits the generators of every device."""
+    if re.fullmatch(r"\d{1,18}", text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return int(text)
+
+
+def make_parser() -> Parser:
+    """The whole grammar."""
+    parser = Parser(
+        prog=PROGRAM,
+        description="See where the bytes go when operators are fused. Without a command the "
+        "window opens; without a display the attention chain runs and a picture is written.",
+    )
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
+    _add_worker_python(parser, default=None)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    _add_chains(commands)
+    _add_run(commands)
+    _add_export(commands)
+    _add_show(commands)
+    _add_doctor(commands)
+    worker = commands.add_parser("worker", help="the worker's loop on stdin and stdout")
+    worker.add_argument("--session", help=argparse.SUPPRESS)
+    return parser
+
+
+def _add_worker_python(
+    parser: argparse.ArgumentParser, default: str | None = argparse.SUPPRESS
+) -> None:
+    # A subcommand's default would overwrite what stood before the subcommand.
+    parser.add_argument(
+        "--worker-python",
+        type=Path,
+        default=default,
+        metavar="PATH",
+        help="Python with the torch to measure (default: the active virtual environment, if it "
+        "has torch)",
+    )
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="JSON alone on stdout")
+
+
+def _add_chains(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = commands.add_parser("chains", help="what can be picked")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="show its parameters and ops")
+    _add_json(parser)
+
+
+def _add_run(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = commands.add_parser("run", help="measure a chain")
+    parser.add_argument("chain", metavar="CHAIN", help="as listed by: kernel-explorer chains")
+    parser.add_argument(
+        "--strategy",
+        action="append",
+        metavar="S",
+        help="eager, compile, compile:MODE, cudagraph, sdpa; may be repeated (default: eager and "
+        "compile)",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=read_setting,
+        metavar="NAME=VALUE",
+        dest="settings",
+        help="a parameter of the chain; may be repeated",
+    )
+    parser.add_argument("--backward", action="store_true", help="forward and backward")
+    parser.add_argument(
+        "--device", default="auto", type=read_device, metavar="D", help="auto, cpu, cuda, cuda:N"
+    )
+    _add_worker_python(parser)
+    parser.add_argument("--seed", default=0, type=read_seed, metavar="N")
+    for later in ("--sweep", "--input", "--init"):
+        parser.add_argument(later, action="append", help=argparse.SUPPRESS)
+    parser.add_argument("--save", type=Path, metavar="FILE", help="write a recording (.kx)")
+    _add_json(parser)
+
+
+def _add_export(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = commands.add_parser("export", help="make a picture of a recording")
+    parser.add_argument("file", type=Path, metavar="FILE", help="a recording (.kx)")
+    parser.add_argument("out", type=Path, metavar="OUT", help="a .png file")
+    parser.add_argument("--view", default="window", metavar="V", help=", ".join(VIEWS))
+    parser.add_argument(
+        "--size", default=Size(width=1440, height=900), type=read_size, metavar="WxH"
+    )
+    parser.add_argument(
+        "--scale", default=1.0, type=read_scale, metavar="F", help="pixels a pixel of the size"
+    )
+    parser.add_argument("--theme", default="dark", choices=("dark", "light"))
+    parser.add_argument(
+        "--at", type=read_time_us, metavar="T", help="moment of the run: 350us, 1.2ms"
+    )
+    parser.add_argument("--duration", metavar="S", help=argparse.SUPPRESS)
+    parser.add_argument("--fps", metavar="N", help=argparse.SUPPRESS)
+
+
+def _add_show(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = commands.add_parser("show", help="the table of a recording")
+    parser.add_argument("file", type=Path, metavar="FILE", help="a recording (.kx)")
+    _add_json(parser)
+
+
+def _add_doctor(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = commands.add_parser("doctor", help="what this machine can measure")
+    _add_worker_python(parser)
+    _add_json(parser)

@@ -1,0 +1,101 @@
+"""``kernel-explorer chains``: what can be picked, and what of it can be set."""
+
+from argparse import Namespace
+from typing import Any
+
+from explorer.chains import CHAINS, find_chain
+from explorer.chains.descriptor import Chain, Parameter
+from explorer.cli.table import Column, render
+from explorer.cli.terminal import DONE, write_json, write_result
+from explorer.model.device import DeviceKind
+
+
+def execute(options: Namespace) -> int:
+    """Print the list of chains, or one chain.
+
+    Raises:
+        UsageError: There is no chain of that name.
+    """
+    if options.name is None:
+        chains = list(CHAINS.values())
+        if options.json:
+            write_json({"chains": [chain_to_plain(chain) for chain in chains]})
+        else:
+            write_result("\n".join(_list(chains)))
+        return DONE
+    chain = find_chain(options.name)
+    if options.json:
+        write_json(chain_to_plain(chain))
+    else:
+        write_result("\n".join(_describe(chain)))
+    return DONE
+
+
+def chain_to_plain(chain: Chain) -> dict[str, Any]:
+    """A chain as JSON data; defaults differ between a GPU and a CPU, so both are told."""
+    return {
+        "name": chain.id,
+        "title": chain.title,
+        "formula": chain.formula,
+        "look_at": chain.look_at,
+        "parameters": [_parameter_to_plain(parameter) for parameter in chain.parameters],
+        "ops": [
+            {"name": op.name, "detail": op.detail, "output": op.output} for op in chain.all_ops
+        ],
+    }
+
+
+def _parameter_to_plain(parameter: Parameter) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "name": parameter.name,
+        "kind": parameter.kind,
+        "default": {"cuda": parameter.cuda_default, "cpu": parameter.cpu_default},
+        "range": parameter.range_text,
+        "sentence": parameter.sentence,
+    }
+    if parameter.kind == "choice":
+        return {**plain, "choices": list(parameter.choices)}
+    return {
+        **plain,
+        "minimum": parameter.minimum,
+        "maximum": parameter.maximum,
+        "below_maximum": parameter.below_maximum,
+    }
+
+
+def _list(chains: list[Chain]) -> list[str]:
+    columns = [Column(title=title, is_text=True) for title in ("chain", "title", "ops")]
+    return render(
+        columns,
+        [[chain.id, chain.title, " ".join(op.name for op in chain.all_ops)] for chain in chains],
+    )
+
+
+def _describe(chain: Chain) -> list[str]:
+    parameters = render(
+        [
+            Column(title="parameter", is_text=True),
+            Column(title="on a GPU"),
+            Column(title="on a CPU"),
+            Column(title="takes", is_text=True),
+            Column(title="what it is", is_text=True),
+        ],
+        [
+            [
+                parameter.name,
+                str(parameter.default(DeviceKind.CUDA)),
+                str(parameter.default(DeviceKind.CPU)),
+                parameter.range_text,
+                parameter.sentence,
+            ]
+            for parameter in chain.parameters
+        ],
+    )
+    ops = render(
+        [Column(title=title, is_text=True) for title in ("op", "what it does", "makes")],
+        [[op.name, op.detail, op.output] for op in chain.all_ops],
+    )
+    return [
+        f"{chain.title} ({chain.id})", f"  {chain.formula}", f"  {chain.look_at}",
+        "", *parameters, "", *ops,
+    ]  # fmt: skip

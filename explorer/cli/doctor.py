@@ -1,0 +1,97 @@
+"""``kernel-explorer doctor``: what this machine can measure, what it cannot, and the remedy."""
+
+from argparse import Namespace
+
+from explorer.cli.progress import ProgressDisplay, starting
+from explorer.cli.table import Column, render
+from explorer.cli.terminal import DONE, write_json, write_result
+from explorer.model.codec import to_plain
+from explorer.model.device import DeviceAbility
+from explorer.model.errors import ExplorerError, UsageError
+from explorer.model.messages import DoctorReport, DoctorRequest, Progress, RequestFailed
+from explorer.model.units import format_bytes
+from explorer.worker.blocking import WorkerClient
+
+
+def execute(options: Namespace) -> int:
+    """Print the doctor's report.
+
+    Raises:
+        ExplorerError: There is no report; the sentence says why.
+    """
+    display = ProgressDisplay()
+    try:
+        with WorkerClient(options.worker_python) as client:
+            found = examine(client, display)
+    finally:
+        display.close()
+    if options.json:
+        write_json(to_plain(found))
+    else:
+        write_result("\n".join(_describe(found)))
+    return DONE
+
+
+def examine(client: WorkerClient, display: ProgressDisplay) -> DoctorReport:
+    """Ask a worker for its report.
+
+    Raises:
+        ExplorerError: It cannot give one.
+    """
+    display.update(starting())
+    for reply in client.request(DoctorRequest()):
+        if isinstance(reply, Progress):
+            display.update(reply)
+        elif isinstance(reply, DoctorReport):
+            return reply
+        elif isinstance(reply, RequestFailed):
+            raise (UsageError if reply.usage else ExplorerError)(reply.sentence)
+    raise ExplorerError("The worker gave no report; run kernel-explorer doctor again.")
+
+
+def _describe(found: DoctorReport) -> list[str]:
+    abilities = found.abilities
+    versions = [f"Kernel Explorer {abilities.versions.explorer}"]
+    versions += [
+        f"{name} {version}"
+        for name, version in (
+            ("Python", abilities.versions.python),
+            ("torch", abilities.versions.torch),
+            ("triton", abilities.versions.triton),
+            ("CUDA", abilities.versions.cuda),
+            ("CUPTI", abilities.versions.cupti),
+        )
+        if version
+    ]
+    lines = [", ".join(versions)]
+    lines += [f"note: {warning}" for warning in abilities.warnings]
+    for ability in abilities.devices:
+        lines += ["", *_describe_device(ability, ability.device.id == abilities.default_device)]
+    lines.append("")
+    for check in found.checks:
+        lines.append(f"{'ok  ' if check.ok else 'no  '}{check.name}: {check.sentence}")
+        if check.remedy is not None:
+            lines.append(f"      remedy: {check.remedy}")
+    return lines
+
+
+def _describe_device(ability: DeviceAbility, is_default: bool) -> list[str]:
+    device = ability.device
+    facts = [f"{format_bytes(device.memory_bytes)} of {device.memory_name}"]
+    facts.append(f"{format_bytes(device.free_bytes)} free")
+    facts.append(f"last-level cache {format_bytes(device.l2_bytes)}")
+    if device.driver:
+        facts.append(f"driver {device.driver}")
+    strategies = render(
+        [Column(title=title, is_text=True) for title in ("strategy", "can run", "why not")],
+        [
+            [strategy.spec, "yes" if strategy.available else "no", strategy.reason or ""]
+            for strategy in ability.strategies
+        ],
+    )
+    return [
+        f"{device.id}: {device.name}{' (the default)' if is_default else ''}",
+        f"  {', '.join(facts)}",
+        f"  bytes: {'counted' if ability.counters else 'modelled'}. {ability.counters_sentence}",
+        *[f"  {line}" for line in (strategies if ability.strategies else [])],
+    ]

@@ -1,0 +1,81 @@
+"""``kernel-explorer export``: a picture of a recording."""
+
+import os
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from explorer.cli.arguments import BUILT_FORMATS, LATER_FORMATS, VIEWS, Size
+from explorer.cli.terminal import DONE, write_note
+from explorer.model.errors import RecordingError, UsageError
+from explorer.model.run import Run
+from explorer.recording import check_writable, load_recording
+
+
+def execute(options: Namespace) -> int:
+    """Write the picture.
+
+    Raises:
+        UsageError: The view or the format is unknown, or not yet built.
+        RecordingError: The recording cannot be read or the picture not be written.
+    """
+    check_format(options.out)
+    if options.view not in VIEWS:
+        raise UsageError(f"There is no view {options.view!r}; there are {', '.join(VIEWS)}.")
+    for name, value in (("--duration", options.duration), ("--fps", options.fps)):
+        if value is not None:
+            raise UsageError(f"{name} is for clips, which are not yet built; leave it out.")
+    runs = load_recording(options.file)
+    if not runs:
+        raise RecordingError(f"{options.file} holds no run.")
+    check_writable(options.out)
+    write_picture(
+        runs, options.out, view=options.view, size=options.size, scale=options.scale,
+        theme=options.theme, at_us=options.at,
+    )  # fmt: skip
+    write_note(f"wrote {options.out}")
+    return DONE
+
+
+def check_format(out: Path) -> None:
+    """Make sure that the picture's format can be written.
+
+    Raises:
+        UsageError: It cannot, for now or at all.
+    """
+    suffix = out.suffix.lower()
+    if suffix in BUILT_FORMATS:
+        return
+    built = ", ".join(BUILT_FORMATS)
+    if suffix in LATER_FORMATS:
+        raise UsageError(f"Export to {suffix} is not yet built; name a file that ends in {built}.")
+    raise UsageError(f"{out} has no known picture format; name a file that ends in {built}.")
+
+
+def write_picture(
+    runs: Sequence[Run],
+    out: Path,
+    *,
+    view: str = "window",
+    size: Size | None = None,
+    scale: float = 1.0,
+    theme: str = "dark",
+    at_us: float | None = None,
+) -> None:
+    """Draw the runs into a file, on a machine with or without a display.
+
+    Raises:
+        UsageError: The view is not yet built.
+        RecordingError: The file cannot be written.
+        ExplorerError: Qt cannot be loaded.
+    """
+    # The same picture everywhere: a desktop's scaling, style and fonts stay out of it.
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    from explorer.cli.qt import explain_missing_qt
+
+    with explain_missing_qt():
+        from explorer.ui.export import export_png
+    size = size or Size(width=1440, height=900)
+    export_png(
+        runs, out, view=view, size=(size.width, size.height), scale=scale, theme=theme, at_us=at_us
+    )

@@ -1,0 +1,83 @@
+"""Carries a run request through, one worker after the other if need be."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from explorer.cli.progress import ProgressDisplay, starting
+from explorer.model.device import Abilities
+from explorer.model.errors import UsageError
+from explorer.model.messages import Progress, RequestFailed, RunFinished, RunRequest
+from explorer.model.run import Run
+from explorer.worker.blocking import WorkerClient, WorkerEndedError
+from explorer.worker.failed_run import failed_run
+
+
+class Measurement:
+    """A request and the runs that came of it: one for each strategy, in the order asked for.
+
+    A strategy that ends the worker gets a failed run, and a new worker goes on with the next.
+
+    Attributes:
+        runs: What is done so far.
+    """
+
+    def __init__(
+        self,
+        client: WorkerClient,
+        request: RunRequest,
+        display: ProgressDisplay,
+        on_run: Callable[[Sequence[Run]], None],
+    ) -> None:
+        """Take what is needed; nothing runs yet.
+
+        Args:
+            client: The worker.
+            request: What to measure.
+            display: Where progress is shown.
+            on_run: Called with all runs so far after each one.
+        """
+        self._client = client
+        self._request = request
+        self._display = display
+        self._on_run = on_run
+        self.runs: list[Run] = []
+
+    def measure(self) -> None:
+        """Measure every strategy.
+
+        Raises:
+            UsageError: The worker refused what was asked for.
+            WorkerEndedError: No worker can be started.
+        """
+        self._display.update(starting())
+        while len(self.runs) < len(self._request.strategies):
+            abilities = self._client.start()
+            sentence = self._measure_rest()
+            if sentence is not None:
+                self._keep(self._failed(sentence, abilities))
+
+    def _measure_rest(self) -> str | None:
+        """Ask for the strategies that are left; returns why the next of them failed, if it did."""
+        rest = replace(self._request, strategies=self._request.strategies[len(self.runs) :])
+        try:
+            for reply in self._client.request(rest):
+                if isinstance(reply, Progress):
+                    self._display.update(reply)
+                elif isinstance(reply, RunFinished):
+                    self._keep(reply.run)
+                elif isinstance(reply, RequestFailed):
+                    if reply.usage:
+                        raise UsageError(reply.sentence)
+                    return reply.sentence
+        except WorkerEndedError as error:
+            return str(error)
+        return None if len(self.runs) == len(self._request.strategies) else "It gave no result."
+
+    def _failed(self, sentence: str, abilities: Abilities) -> Run:
+        spec = self._request.strategies[len(self.runs)]
+        return failed_run(self._request, spec, sentence, abilities, self.runs)
+
+    def _keep(self, run: Run) -> None:
+        self.runs.append(run)
+        self._display.finished(run)
+        self._on_run(tuple(self.runs))

@@ -1,0 +1,175 @@
+"""Runs as text: one row a strategy, then one row a launch, and what has to be known beside.
+
+A number of bytes never stands without its pedigree, a speed-up never where the times overlap.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from explorer.cli.launch_table import launch_lines
+from explorer.cli.table import Column, render
+from explorer.model.comparison import find_baseline, headline, speed_up
+from explorer.model.run import Direction, Run, Samples
+from explorer.model.traffic import peak_bytes, run_traffic
+from explorer.model.units import format_bytes, split_us, three_digits
+
+NOTHING = "–"
+
+
+def report(runs: Sequence[Run]) -> str:
+    """The whole table: runs of the same work on the same device under one heading."""
+    blocks = []
+    for _, group in groupby(runs, key=_work):
+        members = list(group)
+        blocks.append("\n".join(_block(members)))
+    return "\n\n".join(blocks)
+
+
+def _work(run: Run) -> tuple[object, ...]:
+    parameters = tuple(sorted((name, str(v)) for name, v in run.chain.parameters.items()))
+    return (
+        run.chain.name, run.chain.direction, parameters, run.device.id, run.device.name,
+        run.versions,
+    )  # fmt: skip
+
+
+def _block(runs: list[Run]) -> list[str]:
+    lines = [*_heading(runs[0]), "", *_strategy_table(runs), *_legend(runs)]
+    for run in runs:
+        if run.launches:
+            lines += ["", *launch_lines(run)]
+        lines += _remarks(run)
+    return lines
+
+
+def _heading(run: Run) -> list[str]:
+    chain, device, versions = run.chain, run.device, run.versions
+    direction = "" if chain.direction is Direction.FORWARD else f", {chain.direction.value}"
+    settings = ", ".join(f"{name}={value}" for name, value in chain.parameters.items())
+    parts = [f"torch {versions.torch}"]
+    if versions.triton:
+        parts.append(f"triton {versions.triton}")
+    if device.driver:
+        parts.append(f"driver {device.driver}")
+    return [
+        f"{chain.title} ({chain.name}{direction})",
+        f"  {settings}",
+        f"  on {device.name} ({device.id}), {', '.join(parts)}, measured {run.created_at}",
+    ]
+
+
+def _strategy_table(runs: list[Run]) -> list[str]:
+    baselines = {id(run): find_baseline(run, runs) for run in runs}
+    has_baseline = any(baselines.values())
+    memory = runs[0].device.memory_name
+    columns = [
+        Column(title="strategy", is_text=True),
+        Column(title="time"),
+        Column(title="quartiles"),
+        Column(title="n"),
+        Column(title="state", is_text=True),
+        *([Column(title="over eager")] if has_baseline else []),
+        Column(title="launches"),
+        Column(title="read", group=f"{memory} traffic"),
+        Column(title="written", group=f"{memory} traffic"),
+        Column(title="bytes are", group=f"{memory} traffic", is_text=True),
+        Column(title="peak memory"),
+        Column(title="error vs fp64"),
+    ]
+    rows = []
+    for run in runs:
+        baseline = baselines[id(run)]
+        over = [_over(run, baseline)] if has_baseline else []
+        rows.append([_name(run), *_time_cells(run), *over, *_traffic_cells(run), *_end_cells(run)])
+    return render(columns, rows)
+
+
+def _name(run: Run) -> str:
+    named = (
+        f"{run.strategy.spec} = {run.strategy.backend}"
+        if run.strategy.backend
+        else (run.strategy.spec)
+    )
+    return f"{named} ({run.label})" if run.label else named
+
+
+def _time_cells(run: Run) -> list[str]:
+    if run.error is not None:
+        return ["failed", NOTHING, NOTHING, NOTHING]
+    timed = headline(run)
+    if timed is None:
+        return [NOTHING, NOTHING, NOTHING, NOTHING]
+    samples = timed.samples
+    number, unit = split_us(samples.median_us)
+    state = f"{timed.condition.value}, {samples.clock.value}"
+    return [f"{number} {unit}", quartiles(samples), str(samples.n), state]
+
+
+def quartiles(samples: Samples) -> str:
+    """``[5.33–5.37 ms]``, both ends in the median's unit."""
+    _, unit = split_us(samples.median_us)
+    scale = {"s": 1e6, "ms": 1e3, "µs": 1.0}[unit]
+    low, high = three_digits(samples.q1_us / scale), three_digits(samples.q3_us / scale)
+    return f"[{low}–{high} {unit}]"
+
+
+def _over(run: Run, baseline: Run | None) -> str:
+    if baseline is None:
+        return "baseline" if run.strategy.spec == "eager" and run.error is None else NOTHING
+    found = speed_up(run, baseline)
+    return NOTHING if found is None else found.text
+
+
+def _traffic_cells(run: Run) -> list[str]:
+    if run.error is not None:
+        return [NOTHING] * 4
+    traffic = run_traffic(run)
+    best = traffic.best
+    launches = str(len(run.launches))
+    if best is None:
+        return [launches, NOTHING, NOTHING, NOTHING]
+    read, written, pedigree = best
+    left_out = f", {traffic.launches_left_out} helpers not" if traffic.launches_left_out else ""
+    return [launches, format_bytes(read), format_bytes(written), pedigree.value + left_out]
+
+
+def _end_cells(run: Run) -> list[str]:
+    peak = peak_bytes(run)
+    cells = [NOTHING if peak is None else format_bytes(peak)]
+    if run.accuracy is None:
+        return [*cells, NOTHING]
+    error = f"{run.accuracy.max_abs_error:.1e}"
+    return [*cells, error if run.accuracy.passed else f"{error} too large"]
+
+
+def _legend(runs: Iterable[Run]) -> list[str]:
+    lines = ["time: median of n calls; peak memory: over the inputs"]
+    coverages = {run.accuracy.coverage for run in runs if run.accuracy is not None}
+    if coverages:
+        shares = " to ".join(f"{share:.0%}" for share in sorted({min(coverages), max(coverages)}))
+        lines.append(f"error: largest absolute difference, on {shares} of the output")
+    return lines
+
+
+def _remarks(run: Run) -> list[str]:
+    remarks = []
+    if run.error is not None:
+        remarks.append(f"failed: {run.error}")
+    if run.compile is not None:
+        cost = run.compile
+        remarks.append(f"the first call took {three_digits(cost.first_call_s)} s")
+        remarks += [
+            f"graph break{f' at {found.place}' if found.place else ''}: {found.reason}"
+            for found in cost.graph_breaks
+        ]
+    if run.counters is not None and run.counters.sentence:
+        policy = f" Cache: {run.counters.cache_policy}." if run.counters.cache_policy else ""
+        remarks.append(f"{run.counters.sentence}{policy}")
+    if run.accuracy is not None:
+        remarks += [
+            f"{check.name}: {check.observed:.4g}, expected {check.expected:.4g} "
+            f"± {check.tolerance:.2g}{'' if check.passed else ': not passed'}"
+            for check in run.accuracy.distribution
+        ]
+    remarks += run.warnings
+    return [f"  {run.strategy.spec}: {remark}" for remark in remarks]

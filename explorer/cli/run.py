@@ -1,0 +1,132 @@
+"""``kernel-explorer run``: measure a chain, tell how it goes, keep every run that is done."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from explorer.chains import find_chain
+from explorer.cli.measure import Measurement
+from explorer.cli.progress import ProgressDisplay
+from explorer.cli.report import report
+from explorer.cli.terminal import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    write_error,
+    write_json,
+    write_result,
+)
+from explorer.model.errors import RecordingError, UsageError
+from explorer.model.messages import RunRequest
+from explorer.model.run import Direction, Run
+from explorer.model.strategies import DEFAULT_SPECS, parse_spec
+from explorer.recording import check_writable, runs_to_plain, save_recording
+from explorer.worker.blocking import WorkerClient
+
+
+def execute(options: Namespace) -> int:
+    """Measure, save and print.
+
+    Raises:
+        UsageError: What was asked for does not exist or cannot be.
+        ExplorerError: Nothing could be measured, or the file cannot be written.
+    """
+    request = make_request(options)
+    if options.save is not None:
+        check_writable(options.save)
+    runs, code = measure_and_save(request, options.worker_python, options.save)
+    if options.json:
+        write_json(runs_to_plain(runs))
+    elif runs:
+        write_result(report(runs))
+    return code
+
+
+def measure_and_save(
+    request: RunRequest, python: Path | None, save: Path | None
+) -> tuple[Sequence[Run], int]:
+    """Measure with a worker of its own, saving after each run.
+
+    Returns:
+        The runs that are done, also if interrupted, and the exit code.
+    """
+    display = ProgressDisplay()
+    saver = Saver(save)
+    interrupted = False
+    with WorkerClient(python) as client:
+        measurement = Measurement(client, request, display, saver.save)
+        try:
+            measurement.measure()
+        except KeyboardInterrupt:
+            interrupted = True
+            client.cancel()
+        finally:
+            display.close()
+    if saver.complaint is not None:
+        write_error(saver.complaint)
+    if interrupted:
+        done = len(measurement.runs)
+        write_error(f"interrupted after {done} of {len(request.strategies)} runs.")
+        return measurement.runs, INTERRUPTED
+    failed = saver.complaint is not None
+    for run in measurement.runs:
+        if run.error is not None:
+            failed = True
+            write_error(f"{run.strategy.spec} failed: {run.error}")
+    return measurement.runs, FAILED if failed else DONE
+
+
+class Saver:
+    """Writes the recording anew after each run; a full disk ends no measurement.
+
+    Attributes:
+        complaint: Why the last attempt failed, None if it did not.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self.complaint: str | None = None
+
+    def save(self, runs: Sequence[Run]) -> None:
+        """Write all runs so far."""
+        if self._path is None:
+            return
+        try:
+            save_recording(self._path, runs)
+        except RecordingError as error:
+            self.complaint = str(error)
+        else:
+            self.complaint = None
+
+
+def make_request(options: Namespace) -> RunRequest:
+    """Turn the options into a request, checking all that can be checked without torch.
+
+    Raises:
+        UsageError: A chain, parameter or strategy is unknown, or a value out of range.
+    """
+    for name, value in (
+        ("--sweep", options.sweep), ("--input", options.input), ("--init", options.init),
+    ):  # fmt: skip
+        if value:
+            raise UsageError(f"{name} is not yet built; leave it out.")
+    if ":" in options.chain or options.chain.endswith(".py"):
+        raise UsageError(
+            f"Running one's own code ({options.chain}) is not yet built; "
+            "kernel-explorer chains lists what there is."
+        )
+    chain = find_chain(options.chain)
+    parameters = {
+        name: chain.parameter(name).parse(value) for name, value in dict(options.settings).items()
+    }
+    strategies = tuple(options.strategy or DEFAULT_SPECS)
+    for spec in strategies:
+        parse_spec(spec)
+    return RunRequest(
+        chain=chain.id,
+        parameters=parameters,
+        strategies=strategies,
+        device=options.device,
+        seed=options.seed,
+        direction=Direction.FORWARD_BACKWARD if options.backward else Direction.FORWARD,
+    )

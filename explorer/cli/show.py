@@ -1,0 +1,24 @@
+"""``kernel-explorer show``: the table of a recording, the same as after a run."""
+
+from argparse import Namespace
+
+from explorer.cli.report import report
+from explorer.cli.terminal import DONE, write_json, write_result
+from explorer.model.errors import RecordingError
+from explorer.recording import load_recording, runs_to_plain
+
+
+def execute(options: Namespace) -> int:
+    """Print the runs of a recording.
+
+    Raises:
+        RecordingError: The file cannot be read, is no recording, or holds no run.
+    """
+    runs = load_recording(options.file)
+    if options.json:
+        write_json(runs_to_plain(runs))
+        return DONE
+    if not runs:
+        raise RecordingError(f"{options.file} holds no run.")
+    write_result(report(runs))
+    return DONE
