@@ -1,0 +1,85 @@
+"""Joins counted bytes to launches, but only where it is certain which range is which launch."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from explorer.engine.cupti.counters import RangeBytes
+
+_MOST_TIMES = 3.0
+_SHORT_US = 20.0
+"""Below this a duration says little: under the profiler a launch starts with other clocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Ranges in the order of the kernels, or why they could not be joined."""
+
+    ranges: tuple[RangeBytes, ...] = ()
+    refusal: str | None = None
+
+
+def join_ranges(
+    ranges: Sequence[RangeBytes],
+    before: Sequence[str],
+    after: Sequence[str],
+    durations_us: Sequence[float],
+) -> Joined:
+    """Match the ranges of a counter pass, which have no names, to the kernels of a call.
+
+    Args:
+        ranges: One a kernel in launch order, as counted.
+        before: Names of the kernels of a call traced right before the counter pass.
+        after: Of a call traced right after it.
+        durations_us: Of the kernels as traced.
+
+    Returns:
+        The ranges if the same kernels ran before and after, there are as many ranges as kernels,
+        and each range took about as long as its kernel; otherwise the reason.
+    """
+    if tuple(before) != tuple(after):
+        return Joined(
+            refusal="Counted bytes are not joined: the kernels before and after the counter pass "
+            f"differ ({_difference(before, after)})."
+        )
+    if len(ranges) != len(before):
+        return Joined(
+            refusal=f"Counted bytes are not joined: the counters saw {len(ranges)} kernels and "
+            f"the trace {len(before)}."
+        )
+    wrong = _out_of_order(ranges, durations_us)
+    if wrong is not None:
+        return Joined(
+            refusal="Counted bytes are not joined: the counter pass timed kernel "
+            f"{wrong + 1} ({before[wrong]}) at {ranges[wrong].duration_us or 0:.1f} µs and the "
+            f"trace at {durations_us[wrong]:.1f} µs, so that the order is in doubt."
+        )
+    return Joined(ranges=tuple(ranges))
+
+
+def _out_of_order(ranges: Sequence[RangeBytes], durations_us: Sequence[float]) -> int | None:
+    """The first kernel whose two durations are too far apart, with the clocks' ratio taken out."""
+    ratios = [
+        item.duration_us / traced
+        for item, traced in zip(ranges, durations_us, strict=True)
+        if item.duration_us is not None and traced >= _SHORT_US
+    ]
+    if not ratios:
+        return None
+    usual = statistics.median(ratios)
+    for place, (item, traced) in enumerate(zip(ranges, durations_us, strict=True)):
+        if item.duration_us is None:
+            continue
+        expected = traced * usual
+        is_long = max(expected, item.duration_us) >= _SHORT_US
+        apart = max(expected, item.duration_us) / max(min(expected, item.duration_us), 1e-3)
+        if is_long and apart > _MOST_TIMES:
+            return place
+    return None
+
+
+def _difference(before: Sequence[str], after: Sequence[str]) -> str:
+    for place, (first, second) in enumerate(zip(before, after, strict=False), start=1):
+        if first != second:
+            return f"number {place} is {first}, then {second}"
+    return f"{len(before)}, then {len(after)}"

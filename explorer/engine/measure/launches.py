@@ -1,0 +1,337 @@
+"""The launches of one call: what each reads and writes, which ops it carries out, when it ran.
+
+Several passes, because none sees everything: one records each call's tensors, one labels the calls
+for the profiler, some are traced for the times, one is counted. What does not agree between them is
+not joined, and a sentence says so.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+
+from explorer.engine.cupti.counters import CounterReading, RangeBytes
+from explorer.engine.cupti.errors import CounterRefused
+from explorer.engine.measure.assemble import (
+    Recorded,
+    on_gpu,
+    traced_alone,
+    with_counts,
+    with_times,
+)
+from explorer.engine.measure.join import join_ranges
+from explorer.engine.measure.naming import name_tensors
+from explorer.engine.measure.observe_compile import CompileObservation
+from explorer.engine.measure.provenance import find_origins, source_file
+from explorer.engine.measure.recorder import (
+    CallLabels,
+    CallLog,
+    CallTimer,
+    TimedCall,
+    calls_compiled_graph,
+    generated_kernels,
+    observed,
+    without_cuda_graphs,
+)
+from explorer.engine.measure.trace import (
+    GpuEvent,
+    common_axis,
+    kernel_names,
+    names,
+    place_in,
+    trace,
+)
+from explorer.engine.prepared import Prepared
+from explorer.model.device import DeviceKind
+from explorer.model.run import Counters, Launch, StrategyInfo
+from explorer.model.tensor import Tensor
+
+_TRACED_CALLS = 5
+_MODEL_ONLY = "Bytes are modelled: there are no counters of memory traffic on a CPU."
+_NOT_RECORDED = "There are neither modelled nor counted bytes: the launches could not be recorded."
+_NOT_ASKED = "Bytes are modelled: no counters were asked for."
+_GRAPH_TWIN = (
+    "A CUDA graph's replay shows its launches to no counter: bytes per launch are those of the "
+    "same kernels launched one by one, the total is the replay's own."
+)
+
+_POLICIES = {"none": "caches as the launch before left them"}
+
+Call = Callable[[], object]
+
+
+class CounterSource(Protocol):
+    """What counts DRAM bytes: ``DramCounters``, or a stand-in."""
+
+    def measure(self, work: Call) -> CounterReading:
+        """Count each launch of the work, in launch order."""
+
+    def measure_total(self, work: Call) -> CounterReading:
+        """Count the work as a whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchRecord:
+    """Everything known of the launches of one call.
+
+    Attributes:
+        launches: In order; on CUDA everything the GPU did, helpers among them.
+        tensors: That they touch in memory.
+        code: Generated source by kernel name.
+        counters: How the counted bytes were taken, or why there are none.
+        trace_total_us: First launch's start to last launch's end.
+        launch_total_us: Sum of the durations.
+        warnings: What could not be recorded, in sentences.
+    """
+
+    launches: tuple[Launch, ...]
+    tensors: tuple[Tensor, ...]
+    code: dict[str, str]
+    counters: Counters
+    trace_total_us: float | None
+    launch_total_us: float | None
+    warnings: tuple[str, ...]
+
+
+def record_launches(
+    call: Call,
+    *,
+    prepared: Prepared,
+    strategy: StrategyInfo,
+    counters: CounterSource | None,
+    observation: CompileObservation | None = None,
+) -> LaunchRecord:
+    """Find out what one call launches. It is called about ten times.
+
+    The launches of a CUDA graph are recorded on its twin, the same kernels launched one by one:
+    for ``cudagraph`` the chain as written, for compiled code the code that was captured.
+
+    Args:
+        call: Runs the chain once; warmed up, and compiled if it compiles.
+        prepared: The chain that it runs.
+        strategy: How it runs.
+        counters: Count DRAM bytes; None for none.
+        observation: What :func:`observing_compilation` saw while ``call`` was compiled; without
+            it, compiled launches have no ops.
+    """
+    recorder = _Recorder(
+        call=call, prepared=prepared, strategy=strategy, observation=observation, warnings=[]
+    )
+    if prepared.kind is DeviceKind.CPU:
+        return recorder.on_cpu()
+    with torch.cuda.device(prepared.device):
+        return recorder.on_cuda(counters)
+
+
+@dataclass(slots=True)
+class _Recorder:
+    call: Call
+    prepared: Prepared
+    strategy: StrategyInfo
+    observation: CompileObservation | None
+    warnings: list[str]
+
+    def on_cpu(self) -> LaunchRecord:
+        """Record the calls, then time them in passes of their own."""
+        is_compiled = calls_compiled_graph(self.call)
+        recorded = self._record(self.call, is_compiled)
+        launches = recorded.launches()
+        expected = tuple(call.name for call in recorded.calls)
+        passes = [self._timed(is_compiled) for _ in range(_TRACED_CALLS)]
+        same = [p for p in passes if tuple(call.name for call in p) == expected]
+        if same:
+            axis = [[(c.start_ns / 1e3, c.duration_ns / 1e3) for c in timed] for timed in same]
+            launches = with_times(launches, common_axis(axis))
+        else:
+            self.warnings.append("No two calls launched the same: the launches have no times.")
+        return self._result(launches, recorded, Counters(sentence=_MODEL_ONLY))
+
+    def on_cuda(self, counters: CounterSource | None) -> LaunchRecord:
+        """Trace the call, record its twin, and join the two by the names of the kernels."""
+        is_compiled = calls_compiled_graph(self.call)
+        twin = self._twin()
+        passes = self._traced(self.call)
+        events = passes[0]
+        slots = common_axis([[(e.start_us, e.duration_us) for e in p] for p in passes])
+        recorded, labelled = self._on_twin(twin, is_compiled)
+        offset = place_in(names(events), names(labelled)) if labelled else None
+        if recorded is None or offset is None:
+            if recorded is not None:
+                self._say_what_differs(labelled, events)
+            return self._result(traced_alone(events, slots), None, Counters(sentence=_NOT_RECORDED))
+        before, behind = [None] * offset, [None] * (len(events) - offset - len(labelled))
+        calls = [*before, *(event.call for event in labelled), *behind]
+        launches = on_gpu(events, slots, calls, recorded.launches())
+        bare = _launch_by_launch(twin) if is_compiled else twin
+        counted = Counters(sentence=_NOT_ASKED)
+        if counters is not None:
+            replay = self.call if any(event.in_graph for event in events) else None
+            counted, ranges = count_launches(counters, bare, replay)
+            places = [offset + i for i, event in enumerate(labelled) if event.is_kernel]
+            if len(ranges) == len(places):
+                launches = with_counts(launches, dict(zip(places, ranges, strict=True)))
+        return self._result(launches, recorded, counted)
+
+    def _twin(self) -> Call:
+        """What launches the same kernels one by one."""
+        if self.strategy.name != "cudagraph":
+            return self.call
+        inputs = tuple(self.prepared.inputs.values())
+
+        def eager() -> object:
+            with torch.no_grad():
+                return self.prepared.function(*inputs)
+
+        return eager
+
+    def _on_twin(
+        self, twin: Call, is_compiled: bool
+    ) -> tuple[Recorded | None, tuple[GpuEvent, ...]]:
+        """The calls, and a trace that tells which of them launched what."""
+        try:
+            recorded = self._record(twin, is_compiled)
+            labels = CallLabels()
+
+            def labelled() -> None:
+                with observed(labels, is_compiled=is_compiled):
+                    twin()
+
+            events = trace(labelled, with_labels=True)
+        except torch.OutOfMemoryError:
+            self.warnings.append(
+                "There was no room to run the launches one by one beside the CUDA graph, so only "
+                "their names and times are known; a smaller chain leaves room."
+            )
+            return None, ()
+        if tuple(labels.names) != tuple(call.name for call in recorded.calls):
+            self.warnings.append(
+                "Two calls launched different things, so only names and times of the launches are "
+                "known."
+            )
+            return None, ()
+        return recorded, events
+
+    def _record(self, call: Call, is_compiled: bool) -> Recorded:
+        log = CallLog(
+            device_type=self.prepared.device.type,
+            source_file=source_file(self.prepared.function),
+        )
+        with observed(log, is_compiled=is_compiled):
+            call()
+        origins = find_origins(log.calls, self.prepared, self.observation)
+        named = name_tensors(log.calls, origins, self.prepared)
+        if any(
+            recorded.module is not None and origin.notes is None
+            for recorded, origin in zip(log.calls, origins.calls, strict=True)
+        ):
+            self.warnings.append(
+                "The compilation was not observed, so it is unknown which ops the compiled "
+                "launches carry out."
+            )
+        return Recorded(calls=tuple(log.calls), origins=origins, named=named)
+
+    def _timed(self, is_compiled: bool) -> list[TimedCall]:
+        timer = CallTimer()
+        with observed(timer, is_compiled=is_compiled):
+            self.call()
+        return timer.calls
+
+    def _traced(self, call: Call) -> list[tuple[GpuEvent, ...]]:
+        """Several traces that list the same launches."""
+        passes = [trace(call) for _ in range(_TRACED_CALLS)]
+        [(usual, count)] = Counter(names(events) for events in passes).most_common(1)
+        if count < len(passes):
+            self.warnings.append(
+                f"{len(passes) - count} of {len(passes)} traced calls launched something else and "
+                "were left out."
+            )
+        return [events for events in passes if names(events) == usual]
+
+    def _say_what_differs(self, labelled: Sequence[GpuEvent], events: Sequence[GpuEvent]) -> None:
+        missing = Counter(names(labelled)) - Counter(names(events))
+        example = next(iter(missing), "the order")
+        self.warnings.append(
+            "The launches that were recorded one by one are not those of the traced call "
+            f"({example} differs), so only names and times are known."
+        )
+
+    def _result(
+        self, launches: tuple[Launch, ...], recorded: Recorded | None, counters: Counters
+    ) -> LaunchRecord:
+        used = {launch.code for launch in launches}
+        code = {k.name: k.source for _, k in generated_kernels() if k.name in used}
+        timed = [
+            (launch.start_us, launch.duration_us)
+            for launch in launches
+            if launch.start_us is not None and launch.duration_us is not None
+        ]
+        first = min((start for start, _ in timed), default=0.0)
+        return LaunchRecord(
+            launches=launches,
+            tensors=() if recorded is None else recorded.named.tensors,
+            code=code,
+            counters=counters,
+            trace_total_us=max(start + length for start, length in timed) - first
+            if timed
+            else None,
+            launch_total_us=sum(length for _, length in timed) if timed else None,
+            warnings=tuple(dict.fromkeys(self.warnings)),
+        )
+
+
+def count_launches(
+    source: CounterSource, bare: Call, replay: Call | None
+) -> tuple[Counters, tuple[RangeBytes, ...]]:
+    """Count each launch of a call, with a trace before and one after to know which is which.
+
+    Args:
+        source: Counts.
+        bare: Launches kernel by kernel.
+        replay: The CUDA graph whose total is wanted as well, None if there is none.
+
+    Returns:
+        How it was done, and one range a kernel; no ranges where they could not be joined.
+    """
+    try:
+        before = trace(bare)
+        reading = source.measure(bare)
+        after = trace(bare)
+        total = None if replay is None else source.measure_total(replay)
+    except CounterRefused as refused:
+        return Counters(sentence=refused.sentence), ()
+    durations = [event.duration_us for event in before if event.is_kernel]
+    joined = join_ranges(reading.ranges, kernel_names(before), kernel_names(after), durations)
+    sentences = [joined.refusal or _how_counted(reading)]
+    if replay is not None:
+        sentences.append(_GRAPH_TWIN)
+    return (
+        Counters(
+            source="CUPTI range profiler",
+            cache_policy=_POLICIES.get(reading.cache_policy, reading.cache_policy),
+            joined=joined.refusal is None,
+            sentence=" ".join(sentences),
+            passes=reading.passes,
+            seconds=reading.set_up_s + reading.run_s,
+            total_bytes_read=None if total is None else total.bytes_read,
+            total_bytes_written=None if total is None else total.bytes_written,
+        ),
+        joined.ranges,
+    )
+
+
+def _how_counted(reading: CounterReading) -> str:
+    passes = "one pass" if reading.passes == 1 else f"{reading.passes} passes"
+    return (
+        f"Counted by the {reading.chip}'s hardware counters, {passes} a kernel, in a run of its "
+        "own."
+    )
+
+
+def _launch_by_launch(call: Call) -> Call:
+    def bare() -> object:
+        with without_cuda_graphs():
+            return call()
+
+    return bare
