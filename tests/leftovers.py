@@ -21,6 +21,11 @@ MARK = uuid.uuid4().hex
 os.environ[MARK_NAME] = MARK
 _MARK_ENTRY = f"{MARK_NAME}={MARK}".encode()
 
+# Processes that are none of ours, by id and start time: they never become so.
+_foreign: set[tuple[int, str]] = set()
+# Counted from the field after the command's closing bracket: proc(5) calls it field 22.
+_START_TIME_FIELD = 19
+
 # A process that was told to end needs a moment to do so; one that was not will stay.
 GRACE_S = 1.0
 POLL_S = 0.01
@@ -83,22 +88,29 @@ def _descendants() -> dict[int, str]:
     """Live processes that carry the mark or have this process as parent."""
     own = os.getpid()
     found = {}
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit() or int(folder.name) == own:
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == own:
             continue
+        folder = Path("/proc", name)
         try:
             # "pid (command) state parent ...": the command may hold spaces and brackets.
-            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
-            marked = _MARK_ENTRY in (folder / "environ").read_bytes().split(b"\0")
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            identity = (int(name), fields[_START_TIME_FIELD])
+            if identity in _foreign:
+                continue
+            parent = int(fields[1])
+            if parent != own and _MARK_ENTRY not in (folder / "environ").read_bytes().split(b"\0"):
+                _foreign.add(identity)
+                continue
             command = (
                 (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             )
-        except (OSError, ValueError):
+        except (OSError, IndexError):
             # Gone while we looked, or another user's.
             continue
         # A zombie has ended; it only waits for its parent to take notice.
-        if state not in "ZX" and (marked or int(parent) == own):
-            found[int(folder.name)] = command.strip()
+        if fields[0] not in "ZX":
+            found[int(name)] = command.strip()
     return found
 
 
