@@ -64,6 +64,8 @@ done
 
 inside=/srv/kernel-explorer
 mkdir -p "$root$inside"
+# Of an earlier try only .venv stays: a file that is gone from the checkout must be gone here too.
+find "$root$inside" -mindepth 1 -maxdepth 1 ! -name .venv -exec rm -rf {} +
 tar -C "$checkout" --exclude=./.venv --exclude=./.git --exclude='*.egg-info' --exclude=__pycache__ \
     -cf - . | tar -C "$root$inside" --no-same-owner -xf -
 
