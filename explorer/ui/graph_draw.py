@@ -27,6 +27,8 @@ MARGIN_PX = 12.0
 TWO_LINES_PX = 40.0
 """From this height on a box has a second line."""
 PILL_PX = 22.0
+SPINE = 0.29
+"""Where the line through the ops runs, as a share of a box's width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +138,8 @@ def _draw_op(
 def _draw_link(painter: QPainter, rect: QRectF, link: Link, theme: Theme, memory: str) -> None:
     is_fused = link.state in (LinkState.ON_CHIP, LinkState.KEPT, LinkState.DOUBTED)
     text, made = link_text(link, memory), font(12.5, 600)
-    width = min(text_width(text, made) + 24, rect.width() * 0.62)
-    middle = rect.left() + rect.width() * 0.31
+    width = min(text_width(text, made) + 24, rect.width() * 0.54)
+    middle = rect.left() + rect.width() * SPINE
     pill = QRectF(middle - width / 2, rect.center().y() - PILL_PX / 2, width, PILL_PX)
     pill.moveLeft(max(pill.left(), rect.left() + 6))
     color = theme.color("fused" if is_fused else "write", 255 if is_fused else 190)
@@ -159,7 +161,7 @@ def _draw_link(painter: QPainter, rect: QRectF, link: Link, theme: Theme, memory
 def _draw_side(painter: QPainter, rect: QRectF, sides: tuple[SideInput, ...], theme: Theme) -> None:
     """What comes in from the side, with a stroke into the box below."""
     text = _sides_text(sides)
-    room = QRectF(rect.left() + rect.width() * 0.64, rect.top(), rect.width() * 0.36 - 8, PILL_PX)
+    room = QRectF(rect.left() + rect.width() * 0.56, rect.top(), rect.width() * 0.44 - 9, PILL_PX)
     room.moveTop(rect.center().y() - PILL_PX / 2)
     draw_text(painter, room, RIGHT, text, font(12.5, 600), theme.color("read"))
     x = rect.right() - 2
@@ -173,7 +175,7 @@ def _draw_end(
     if not sides:
         return
     is_top = color == "read"
-    x = box.left() + box.width() * 0.31
+    x = box.left() + box.width() * SPINE
     edge = box.top() if is_top else box.bottom()
     sign = -1 if is_top else 1
     painter.setPen(QPen(theme.color(color), 2))

@@ -41,6 +41,12 @@ class Panel(QFrame):
         whole.addLayout(self.head)
         whole.addLayout(self.body, 1)
 
+    def hide_head(self) -> None:
+        """Leave title and hint out, where the content has its own; the name stays."""
+        self._title.hide()
+        self._hint.hide()
+        self.head.setContentsMargins(0, 0, 0, 0)
+
     @property
     def title(self) -> str:
         """The title as shown."""

@@ -4,7 +4,7 @@ The :class:`~explorer.ui.store.Store` holds the value and tells when a part of i
 read it and never each other.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -107,6 +107,7 @@ class State:
         runs: The session's runs, oldest first.
         shown: Key of the run that scene, cards and graph show.
         compared: Key of the run beside it.
+        launch: Index of the shown run's launch that was picked, None if none was.
         playhead_us: Moment shown, in the run's own time.
         playing: Whether the playhead moves by itself.
         theme: Name of the theme.
@@ -124,6 +125,7 @@ class State:
     runs: tuple[SessionRun, ...] = ()
     shown: str | None = None
     compared: str | None = None
+    launch: int | None = None
     playhead_us: float = 0.0
     playing: bool = False
     theme: str = "dark"
@@ -199,22 +201,33 @@ def parameters_text(parameters: Mapping[str, Scalar]) -> str:
 def peers(state: State) -> tuple[SessionRun, ...]:
     """The runs to set side by side with the shown one, failed ones included.
 
-    That is the newest run of each strategy that did the shown run's work, the shown one in the
-    place of its strategy's newest, the compared run and every pinned one; in the order of the
-    table of strategies.
+    That is the newest run of each strategy that did the shown run's work (the newest that did not
+    fail, if there is one), the shown one in the place of its strategy's newest, the compared run
+    and every pinned one; in the order of the table of strategies.
     """
     shown = state.shown_run
     if shown is None:
         return ()
-    newest: dict[str, str] = {}
+    newest: dict[str, SessionRun] = {}
     for item in state.runs:
-        if is_comparable(item.run, shown.run):
-            newest[item.run.strategy.spec] = item.key
-    newest[shown.run.strategy.spec] = shown.key
-    wanted = {*newest.values(), state.compared}
+        spec = item.run.strategy.spec
+        if is_comparable(item.run, shown.run) and (item.run.launches or spec not in newest):
+            newest[spec] = item
+    newest[shown.run.strategy.spec] = shown
+    wanted = {*(item.key for item in newest.values()), state.compared}
     found = [item for item in state.runs if item.pinned or item.key in wanted]
     order = {spec: place for place, spec in enumerate(all_specs())}
     return tuple(sorted(found, key=lambda item: order.get(item.run.strategy.spec, len(order))))
+
+
+def drawn(state: State) -> tuple[SessionRun, ...]:
+    """The runs to set side by side that have something to draw; a place in it is a colour."""
+    return tuple(item for item in peers(state) if item.run.launches)
+
+
+def place_of(items: Sequence[SessionRun], key: str | None) -> int:
+    """Place of the run with that key, or -1."""
+    return next((place for place, item in enumerate(items) if item.key == key), -1)
 
 
 def result_of(state: State, spec: str) -> SessionRun | None:

@@ -34,6 +34,7 @@ class Store(QObject):
         device_changed: Another device was picked.
         runs_changed: The list of runs, a name or a pin changed.
         shown_changed: Another run is shown or compared.
+        launch_changed: Another launch of the shown run was picked, or none is any more.
         playhead_changed: The moment shown, in microseconds.
         playing_changed: Whether it moves by itself.
         theme_changed: The new theme.
@@ -50,6 +51,7 @@ class Store(QObject):
     device_changed = Signal()
     runs_changed = Signal()
     shown_changed = Signal()
+    launch_changed = Signal()
     playhead_changed = Signal(float)
     playing_changed = Signal(bool)
     theme_changed = Signal(object)
@@ -182,7 +184,8 @@ class Store(QObject):
         if was_shown:
             drawable = [other for other in rest if other.run.launches and other.key != compared]
             shown = drawable[min(place, len(drawable) - 1)].key if drawable else None
-        self._set(runs=rest, shown=shown, compared=compared)
+        launch = None if was_shown else self._state.launch
+        self._set(runs=rest, shown=shown, compared=compared, launch=launch)
         self.runs_changed.emit()
         if was_shown:
             self.set_playhead(0.0)
@@ -213,7 +216,7 @@ class Store(QObject):
         if key == self._state.shown or self._state.find_run(key) is None:
             return
         compared = None if self._state.compared == key else self._state.compared
-        self._set(shown=key, compared=compared)
+        self._set(shown=key, compared=compared, launch=None)
         self.set_playhead(0.0)
         self.shown_changed.emit()
 
@@ -225,6 +228,12 @@ class Store(QObject):
         self.shown_changed.emit()
 
     # Time and looks.
+
+    def pick_launch(self, launch: int | None) -> None:
+        """Pick a launch of the shown run, for every view that shows launches."""
+        if launch != self._state.launch:
+            self._set(launch=launch)
+            self.launch_changed.emit()
 
     def set_playhead(self, playhead_us: float) -> None:
         """Move to a moment, in the shown run's own time."""

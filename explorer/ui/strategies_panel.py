@@ -14,13 +14,23 @@ from explorer.model.units import format_us
 from explorer.ui.controls import Toggle, draw_focus
 from explorer.ui.painting import LEFT, RIGHT, draw_text
 from explorer.ui.panel import Panel
-from explorer.ui.state import SessionRun, parameters_text, peers, result_of, strategy_abilities
+from explorer.ui.state import (
+    SessionRun,
+    drawn,
+    parameters_text,
+    place_of,
+    result_of,
+    strategy_abilities,
+)
 from explorer.ui.store import Store
 from explorer.ui.theme import Theme, font
 from explorer.ui.words import ratio_words, strategy_color_name
 
 ROW_PX = 42
+SHORT_ROW_PX = 30
+"""Of a strategy without a result, which needs one line only."""
 TOGGLE_X_PX = 8
+NOT_MEASURED = "not measured yet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +64,7 @@ def row_text(ability: StrategyAbility, result: SessionRun | None, runs: list[Run
     """
     reason = (ability.reason or "It cannot run on this device.") if not ability.available else ""
     if result is None:
-        below = reason or "not measured yet"
+        below = reason or NOT_MEASURED
         return RowText(title=ability.title, below=below, tip=reason or ability.title)
     run = result.run
     if run.error is not None:
@@ -104,7 +114,7 @@ class StrategyRow(QAbstractButton):
         self._has_result = False
         self.box = Toggle(f"Measure {spec} in the next run", self)
         self.box.clicked.connect(self.toggled_on)
-        self.setFixedHeight(ROW_PX)
+        self.setFixedHeight(SHORT_ROW_PX)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
@@ -121,8 +131,13 @@ class StrategyRow(QAbstractButton):
         said = ", ".join(part for part in (text.below, text.time, text.ratio) if part)
         self.setAccessibleName(f"{text.title}: {said}")
         self.setAccessibleDescription("shown" if is_shown else "")
+        self.setFixedHeight(ROW_PX if self._has_lines else SHORT_ROW_PX)
         self._paint_toggle()
         self.update()
+
+    @property
+    def _has_lines(self) -> bool:
+        return self._has_result or bool(self._text.time)
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""
@@ -136,7 +151,7 @@ class StrategyRow(QAbstractButton):
 
     @override
     def sizeHint(self) -> QSize:
-        return QSize(260, ROW_PX)
+        return QSize(260, self.height())
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -166,16 +181,26 @@ class StrategyRow(QAbstractButton):
 
     def _draw_words(self, painter: QPainter, theme: Theme, room: QRectF) -> None:
         text = self._text
+        if not self._has_lines:
+            self._draw_short(painter, theme, room)
+            return
         upper = QRectF(room.left(), 3, room.width(), room.height() / 2)
         lower = QRectF(room.left(), room.height() / 2 - 2, room.width(), room.height() / 2 - 2)
-        is_off = not self.box.isEnabled() and not self._has_result
         used = draw_text(painter, upper, RIGHT, text.time, font(15, 700), theme.color("text"))
-        ink = theme.color("faint" if is_off else "text")
+        ink = theme.color("text")
         draw_text(painter, upper.adjusted(0, 0, -used - 8, 0), LEFT, text.title, font(14, 600), ink)
         ratio_ink = theme.color("compute" if text.is_faster else "muted")
         used = draw_text(painter, lower, RIGHT, text.ratio, font(12.5, 600), ratio_ink)
         room_below = lower.adjusted(0, 0, -used - 8 if used else 0, 0)
         draw_text(painter, room_below, LEFT, text.below, font(12.5), theme.color("muted"))
+
+    def _draw_short(self, painter: QPainter, theme: Theme, room: QRectF) -> None:
+        text, room = self._text, room.adjusted(-8, 0, 0, 0)
+        ink = theme.color("muted" if self.box.isEnabled() else "faint")
+        used = draw_text(painter, room, LEFT, text.title, font(13.5, 500), ink)
+        rest = room.adjusted(used + 12, 0, 0, 0)
+        if text.below != NOT_MEASURED and rest.width() > 40:
+            draw_text(painter, rest, RIGHT, text.below, font(12.5), theme.color("faint"))
 
 
 class StrategiesPanel(Panel):
@@ -218,18 +243,17 @@ class StrategiesPanel(Panel):
         state = self._store.state
         abilities = strategy_abilities(state)
         self._keep_rows([ability.spec for ability in abilities])
-        beside = peers(state)
-        places = {item.key: place for place, item in enumerate(beside)}
+        beside = drawn(state)
         runs = [item.run for item in beside]
         for ability in abilities:
             row = self._rows[ability.spec]
             result = result_of(state, ability.spec)
             row.box.setEnabled(ability.available)
             row.box.setChecked(ability.available and ability.spec in state.strategies)
-            place = places.get(result.key, 0) if result else 0
+            place = place_of(beside, result.key) if result else -1
             row.show_text(
                 row_text(ability, result, runs),
-                strategy_color_name(place) if result else "compute",
+                strategy_color_name(place) if place >= 0 else "compute",
                 has_result=result is not None and bool(result.run.launches),
                 is_shown=result is not None and result.key == state.shown,
             )

@@ -1,0 +1,114 @@
+"""Below the scene: timelines, kernel table and the session's runs, one at a time."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+
+from explorer.ui.kernel_table import KernelTable
+from explorer.ui.panel import Panel
+from explorer.ui.runs_panel import RunsPanel
+from explorer.ui.state import drawn, place_of
+from explorer.ui.status_line import ElidedLabel
+from explorer.ui.store import Store
+from explorer.ui.theme import Theme
+from explorer.ui.timeline_view import TimelineView
+
+
+class DetailsPanel(Panel):
+    """Three tabs fed from the store; picks in them go back into it."""
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__("Details", parent=parent)
+        self._store = store
+        self.timeline = TimelineView()
+        self.kernels = KernelTable()
+        self.runs = RunsPanel(store)
+        self.tabs = QTabWidget()
+        self.tabs.setAccessibleName("Details")
+        self.tabs.tabBar().setAccessibleName("Timelines, kernel table or session")
+        self.tabs.setDocumentMode(True)
+        self.tabs.tabBar().setDrawBase(False)
+        self.tabs.addTab(_padded(self.timeline), "Timelines")
+        self.tabs.addTab(_padded(self.kernels), "Kernel table")
+        self.tabs.addTab(_padded(self.runs), "Session")
+        self._words = ElidedLabel("panelHint")
+        self._words.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._words.setMinimumWidth(420)
+        self._words.setContentsMargins(0, 0, 0, 10)
+        self.tabs.setCornerWidget(self._words)
+        self.hide_head()
+        self.body.setContentsMargins(14, 4, 14, 8)
+        self.body.addWidget(self.tabs)
+        self._connect()
+        self._set_theme(store.theme)
+        self._show_runs()
+
+    @property
+    def words(self) -> str:
+        """What is said at the right of the tabs."""
+        return self._words.whole
+
+    def _connect(self) -> None:
+        store = self._store
+        store.runs_changed.connect(self._show_runs)
+        store.shown_changed.connect(self._show_runs)
+        store.launch_changed.connect(self._show_launch)
+        store.playhead_changed.connect(self.timeline.set_time)
+        store.theme_changed.connect(self._set_theme)
+        self.timeline.launch_selected.connect(self._on_launch_selected)
+        self.timeline.run_selected.connect(self._on_run_selected)
+        self.timeline.time_requested.connect(self._on_time_requested)
+        self.kernels.launch_selected.connect(store.pick_launch)
+        self.tabs.currentChanged.connect(self._show_words)
+
+    def _show_runs(self) -> None:
+        state = self._store.state
+        shown = state.shown_run
+        self.timeline.set_runs([item.run for item in drawn(state)])
+        self.timeline.set_time(state.playhead_us if shown else None)
+        self.kernels.set_run(shown.run if shown else None)
+        self._show_launch()
+        self._show_words()
+
+    def _show_launch(self) -> None:
+        state = self._store.state
+        self.timeline.set_selected(place_of(drawn(state), state.shown), state.launch)
+        self.kernels.set_selected(state.launch)
+
+    def _show_words(self) -> None:
+        n_runs = len(self._store.state.runs)
+        self._words.set_whole(
+            (
+                self.timeline.hint,
+                self.kernels.hint,
+                f"{n_runs} run{'s' if n_runs != 1 else ''} · drop a .kx file to open it",
+            )[self.tabs.currentIndex()]
+        )
+
+    def _set_theme(self, theme: Theme) -> None:
+        self.timeline.set_theme(theme)
+        self.kernels.set_theme(theme)
+
+    def _show_place(self, place: int) -> None:
+        items = drawn(self._store.state)
+        if 0 <= place < len(items):
+            self._store.show_run(items[place].key)
+
+    def _on_launch_selected(self, place: int, launch: int) -> None:
+        self._show_place(place)
+        self._store.pick_launch(launch)
+
+    def _on_run_selected(self, place: int) -> None:
+        self._show_place(place)
+        self._store.pick_launch(None)
+
+    def _on_time_requested(self, place: int, time_us: float) -> None:
+        self._show_place(place)
+        self._store.set_playhead(time_us)
+
+
+def _padded(view: QWidget) -> QWidget:
+    holder = QWidget()
+    layout = QVBoxLayout(holder)
+    layout.setContentsMargins(0, 4, 0, 0)
+    layout.addWidget(view)
+    return holder

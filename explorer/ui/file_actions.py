@@ -1,0 +1,81 @@
+"""Opening, saving and exporting from the window: dialogs, and one sentence on what came of it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from explorer.model.errors import ExplorerError
+from explorer.recording import SUFFIX, load_recording, save_recording
+from explorer.ui.store import Store
+
+RECORDINGS = f"Recordings (*{SUFFIX})"
+
+
+class FileActions(QObject):
+    """Everything with a file in it; whatever goes wrong is told in the message bar."""
+
+    def __init__(self, store: Store, window: QWidget) -> None:
+        super().__init__(window)
+        self._store = store
+        self._window = window
+
+    def ask_to_open(self) -> None:
+        """Let the user pick recordings, and open them."""
+        names, _ = QFileDialog.getOpenFileNames(self._window, "Open a recording", "", RECORDINGS)
+        self.open_paths([Path(name) for name in names])
+
+    def open_paths(self, paths: Sequence[Path]) -> None:
+        """Add the runs of recordings to the session; a file that is none changes nothing."""
+        for path in paths:
+            self.open_recording(path)
+
+    def open_recording(self, path: Path) -> bool:
+        """Add a recording's runs and show the first; tells and returns False if that fails."""
+        try:
+            runs = load_recording(path)
+        except ExplorerError as error:
+            self._store.tell(str(error))
+            return False
+        if not runs:
+            self._store.tell(f"{path.name} holds no runs.")
+            return False
+        self._store.dismiss_notice()
+        self._store.add_runs(runs, recorded_in=path.name)
+        return True
+
+    def ask_to_save(self, keys: Sequence[str]) -> None:
+        """Let the user name a file for these runs, and write it."""
+        name, _ = QFileDialog.getSaveFileName(
+            self._window, "Save runs", f"runs{SUFFIX}", RECORDINGS
+        )
+        if name:
+            path = Path(name)
+            self.save_runs(path if path.suffix else path.with_suffix(SUFFIX), keys)
+
+    def save_runs(self, path: Path, keys: Sequence[str]) -> bool:
+        """Write runs to a recording; tells what came of it."""
+        found = [self._store.state.find_run(key) for key in keys]
+        runs = [item.run for item in found if item is not None]
+        try:
+            save_recording(path, runs)
+        except ExplorerError as error:
+            self._store.tell(str(error))
+            return False
+        n = len(runs)
+        self._store.tell(f"{n} run{'s' if n != 1 else ''} saved to {path}.", is_error=False)
+        return True
+
+    def ask_to_export(self) -> None:
+        """Let the user name a PNG file for the window's picture, and write it."""
+        name, _ = QFileDialog.getSaveFileName(
+            self._window, "Export the window", "kernel-explorer.png", "Pictures (*.png)"
+        )
+        if name:
+            path = Path(name)
+            self.export_window(path if path.suffix else path.with_suffix(".png"))
+
+    def export_window(self, path: Path) -> bool:
+        """Write the window as it is to a PNG file; tells what came of it."""
+        raise NotImplementedError(path)

@@ -1,0 +1,194 @@
+"""The window: makes the panels, lays them out, and wires them to store, session and files."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDropEvent,
+    QKeySequence,
+    QPaintEvent,
+    QShortcut,
+)
+from PySide6.QtWidgets import QApplication, QMainWindow, QSplitter, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from explorer.ui.details_panel import DetailsPanel
+from explorer.ui.file_actions import FileActions
+from explorer.ui.graph_panel import GraphPanel
+from explorer.ui.header import Header
+from explorer.ui.message_bar import MessageBar
+from explorer.ui.results_panel import ResultsPanel
+from explorer.ui.scene_panel import ScenePanel
+from explorer.ui.session import Session
+from explorer.ui.state import WorkerPhase
+from explorer.ui.status_line import StatusLine
+from explorer.ui.store import Store
+from explorer.ui.strategies_panel import StrategiesPanel
+from explorer.ui.style_sheet import style_sheet
+from explorer.ui.theme import Theme, font, load_fonts, palette
+
+FIRST_SIZE = (1440, 900)
+LEAST_SIZE = (1120, 640)
+SIDE_PX = (300, 296)
+"""Widths of the left and the right column at first."""
+
+
+class MainWindow(QMainWindow):
+    """Everything on one screen. It holds no state of its own: the store does.
+
+    Signals:
+        first_painted: The window is on the screen; what takes long may begin.
+    """
+
+    first_painted = Signal()
+
+    def __init__(self, store: Store, session: Session | None = None) -> None:
+        """Make the window.
+
+        Args:
+            store: What is shown.
+            session: Carries out runs; None for a window that only shows.
+        """
+        super().__init__()
+        self._store = store
+        self._session = session
+        self._was_painted = False
+        self.files = FileActions(store, self)
+        self.header = Header(store)
+        self.message = MessageBar(store)
+        self.graph = GraphPanel(store)
+        self.strategies = StrategiesPanel(store)
+        self.scene = ScenePanel(store)
+        self.details = DetailsPanel(store)
+        self.results = ResultsPanel(store)
+        self.status = StatusLine(store)
+        self.setWindowTitle("Kernel Explorer")
+        self.setAcceptDrops(True)
+        self.setMinimumSize(*LEAST_SIZE)
+        self.resize(*FIRST_SIZE)
+        self._lay_out()
+        self._connect()
+        self._make_shortcuts()
+        self._set_theme(store.theme)
+
+    def _lay_out(self) -> None:
+        left = _splitter(Qt.Orientation.Vertical, self.graph, self.strategies)
+        left.setSizes([470, 340])
+        centre = _splitter(Qt.Orientation.Vertical, self.scene, self.details)
+        centre.setSizes([560, 250])
+        centre.setStretchFactor(0, 1)
+        columns = _splitter(Qt.Orientation.Horizontal, left, centre, self.results)
+        columns.setStretchFactor(1, 1)
+        columns.setSizes([SIDE_PX[0], FIRST_SIZE[0] - sum(SIDE_PX) - 48, SIDE_PX[1]])
+        root = QWidget()
+        root.setObjectName("root")
+        whole = QVBoxLayout(root)
+        whole.setContentsMargins(14, 10, 14, 4)
+        whole.setSpacing(8)
+        whole.addWidget(self.header)
+        whole.addWidget(self.message)
+        whole.addWidget(columns, 1)
+        whole.addWidget(self.status)
+        self.setCentralWidget(root)
+        # Nothing is framed until someone uses the keyboard.
+        root.setFocus()
+
+    def _connect(self) -> None:
+        session, store = self._session, self._store
+        if session is not None:
+            self.header.run_requested.connect(session.run)
+            self.header.cancel_requested.connect(session.cancel)
+            self.results.measure_requested.connect(session.measure_ceilings)
+        self.header.open_requested.connect(self.files.ask_to_open)
+        self.header.export_requested.connect(self.files.ask_to_export)
+        self.details.runs.open_requested.connect(self.files.ask_to_open)
+        self.details.runs.save_requested.connect(self.files.ask_to_save)
+        self.first_painted.connect(self.results.fill)
+        store.theme_changed.connect(self._set_theme)
+        store.worker_changed.connect(self._allow_cancel)
+
+    def _make_shortcuts(self) -> None:
+        self._cancel_key = self._shortcut("Esc", self._cancel)
+        self._allow_cancel()
+        self._shortcut("Ctrl+R", self._run)
+        self._shortcut("Ctrl+O", self.files.ask_to_open)
+        self._shortcut("Ctrl+E", self.files.ask_to_export)
+        self._shortcut("Ctrl+P", self.header.open_form)
+        self._shortcut("Ctrl+S", self.details.runs.save)
+        self._shortcut("Ctrl+Z", self._store.undo_remove)
+        self._shortcut("Ctrl+Q", self.close)
+
+    def _shortcut(self, keys: str, slot: Callable[[], object]) -> QShortcut:
+        made = QShortcut(QKeySequence(keys), self)
+        made.activated.connect(slot)
+        return made
+
+    def _run(self) -> None:
+        if self._session is not None:
+            self._session.run()
+
+    def _cancel(self) -> None:
+        if self._session is not None:
+            self._session.cancel()
+
+    def _allow_cancel(self) -> None:
+        # Otherwise Escape belongs to whatever has the focus.
+        self._cancel_key.setEnabled(self._store.state.worker.phase is WorkerPhase.BUSY)
+
+    def _set_theme(self, theme: Theme) -> None:
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            application.setPalette(palette(theme))
+        self.setStyleSheet(style_sheet(theme))
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self._was_painted:
+            self._was_painted = True
+            QTimer.singleShot(0, self, self.first_painted.emit)
+
+    @override
+    def closeEvent(self, event: QCloseEvent) -> None:
+        # Ending a busy worker takes up to two seconds: the window need not stay to watch.
+        self.hide()
+        if self._session is not None:
+            self._session.close()
+        event.accept()
+
+    @override
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _dropped_paths(event):
+            event.acceptProposedAction()
+
+    @override
+    def dropEvent(self, event: QDropEvent) -> None:
+        paths = _dropped_paths(event)
+        if paths:
+            event.acceptProposedAction()
+            self.files.open_paths(paths)
+
+
+def prepare_application(application: QApplication) -> None:
+    """Give an application our style and fonts, whatever the desktop is set to."""
+    application.setApplicationName("Kernel Explorer")
+    application.setStyle("Fusion")
+    load_fonts()
+    application.setFont(font(14))
+
+
+def _dropped_paths(event: QDropEvent) -> list[Path]:
+    """Local files in what is dropped, of any kind: one that is no recording is told so."""
+    return [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+
+
+def _splitter(orientation: Qt.Orientation, *widgets: QWidget) -> QSplitter:
+    made = QSplitter(orientation)
+    made.setHandleWidth(10)
+    made.setChildrenCollapsible(False)
+    for widget in widgets:
+        made.addWidget(widget)
+    return made

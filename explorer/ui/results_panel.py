@@ -1,0 +1,71 @@
+"""The right column: cards of the shown run, and the roofline of all runs beside it."""
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from explorer.ui.cards import CardsView
+from explorer.ui.panel import Panel
+from explorer.ui.roofline_view import RooflineView
+from explorer.ui.state import WorkerPhase, drawn, place_of
+from explorer.ui.store import Store
+from explorer.ui.theme import Theme
+
+
+class ResultsPanel(QWidget):
+    """Fed from the store.
+
+    Signals:
+        measure_requested: The device's ceilings are to be measured.
+    """
+
+    measure_requested = Signal()
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._is_filled = False
+        self.cards = CardsView()
+        self.roofline = RooflineView()
+        self.roofline.measure_requested.connect(self.measure_requested)
+        self._panel = Panel("Roofline")
+        self._panel.body.setContentsMargins(8, 0, 8, 8)
+        self._panel.body.addWidget(self.roofline, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(10)
+        column.addWidget(self.cards)
+        column.addWidget(self._panel, 1)
+        for signal in (store.shown_changed, store.runs_changed):
+            signal.connect(self._show_runs)
+        store.worker_changed.connect(self._allow_measuring)
+        store.theme_changed.connect(self._set_theme)
+        self._set_theme(store.theme)
+        self._allow_measuring()
+        self._show_runs()
+
+    def fill(self) -> None:
+        """Have the plot made: after the first paint, since its import takes a third of a second."""
+        self.roofline.fill_now()
+        self._is_filled = True
+        self._show_hint()
+
+    def _show_runs(self) -> None:
+        state = self._store.state
+        items = drawn(state)
+        runs, place = [item.run for item in items], place_of(items, state.shown)
+        self.cards.set_runs(runs, place)
+        self.roofline.set_runs(runs, place)
+        self._show_hint()
+
+    def _show_hint(self) -> None:
+        if self._is_filled:
+            self._panel.set_hint(self.roofline.hint)
+
+    def _allow_measuring(self) -> None:
+        state = self._store.state
+        is_free = state.worker.phase in (WorkerPhase.READY, WorkerPhase.STARTING)
+        self.roofline.set_can_measure(is_free, f"Not now: {state.worker.sentence}.")
+
+    def _set_theme(self, theme: Theme) -> None:
+        self.cards.set_theme(theme)
+        self.roofline.set_theme(theme)

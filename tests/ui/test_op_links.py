@@ -1,0 +1,116 @@
+"""What the op graph says of a link, counted by hand for the attention chain."""
+
+from dataclasses import replace
+
+from explorer.model.run import Access, Bytes, Pedigree
+from explorer.ui.op_links import (
+    LinkState,
+    chain_picture,
+    format_flops,
+    link_sentence,
+    link_text,
+)
+from tests.fixtures_runs import (
+    GPU_GRAPH,
+    compiled_attention,
+    eager_attention,
+    long_run,
+    sdpa_attention,
+)
+
+SQUARE = 2 * 16 * 4096 * 4096 * 2
+"""Bytes of the scores in bf16."""
+
+
+def test_before_a_run_each_op_is_planned_as_its_own_kernel() -> None:
+    picture = chain_picture(GPU_GRAPH, None)
+    assert picture.pedigree is Pedigree.PLANNED
+    assert picture.groups == ()
+    assert [link.n_bytes for link in picture.links] == [2 * SQUARE] * 5
+    assert all(link.state is LinkState.THROUGH_MEMORY for link in picture.links)
+    assert all(row.launch is None for row in picture.rows)
+
+
+def test_eager_goes_through_memory_everywhere() -> None:
+    picture = chain_picture(GPU_GRAPH, eager_attention())
+    assert picture.pedigree is Pedigree.MODELLED
+    assert [link.state for link in picture.links] == [LinkState.THROUGH_MEMORY] * 5
+    assert picture.links[0].bytes_written == SQUARE
+    assert picture.links[0].bytes_read == SQUARE
+    assert link_text(picture.links[0], "HBM") == "via HBM · 2.15 GB"
+    assert "modelled" in link_sentence(picture.links[0], "HBM")
+
+
+def test_compile_fuses_the_four_in_the_middle() -> None:
+    picture = chain_picture(GPU_GRAPH, compiled_attention())
+    assert picture.groups == ((1, 4),)
+    states = [link.state for link in picture.links]
+    memory, chip = LinkState.THROUGH_MEMORY, LinkState.ON_CHIP
+    assert states == [memory, chip, chip, chip, memory]
+    assert link_text(picture.links[1], "HBM") == "fused · 0 B"
+    assert "stays on chip" in link_sentence(picture.links[1], "HBM")
+
+
+def test_one_kernel_for_all() -> None:
+    picture = chain_picture(GPU_GRAPH, sdpa_attention())
+    assert picture.groups == ((0, 5),)
+    assert all(link.n_bytes == 0 for link in picture.links)
+
+
+def test_side_inputs_are_what_the_op_above_did_not_make() -> None:
+    rows = chain_picture(GPU_GRAPH, eager_attention()).rows
+    named = {row.op.name: [side.name for side in row.side_inputs] for row in rows}
+    assert named == {
+        "qk": ["q", "k"], "scale": [], "mask": ["mask"], "softmax": [], "dropout": [],
+        "pv": ["v"],
+    }  # fmt: skip
+
+
+def test_a_value_that_a_fused_kernel_writes_all_the_same() -> None:
+    run = compiled_attention()
+    launches = list(run.launches)
+    kept = Access(tensor="probs", bytes_written=SQUARE)
+    launches[2] = replace(launches[2], accesses=(*launches[2].accesses, kept))
+    picture = chain_picture(GPU_GRAPH, replace(run, launches=tuple(launches)))
+    link = picture.links[3]
+    assert link.state is LinkState.KEPT
+    assert link.n_bytes == SQUARE
+    assert link_text(link, "HBM") == "fused · 1.07 GB"
+
+
+def test_counters_that_disagree_both_ways_put_it_in_doubt() -> None:
+    run = compiled_attention()
+    launches = list(run.launches)
+    modelled = launches[2].bytes_written.modelled or 0
+    more = Bytes(modelled=modelled, counted=modelled + SQUARE)
+    launches[2] = replace(launches[2], bytes_written=more)
+    picture = chain_picture(GPU_GRAPH, replace(run, launches=tuple(launches)))
+    assert [link.state for link in picture.links[1:4]] == [LinkState.DOUBTED] * 3
+    assert "counters" in link_sentence(picture.links[1], "HBM")
+
+
+def test_reading_more_alone_is_no_spill() -> None:
+    launch = compiled_attention().launches[2]
+    assert (launch.bytes_read.counted or 0) > (launch.bytes_read.modelled or 0) + SQUARE // 2
+    picture = chain_picture(GPU_GRAPH, compiled_attention())
+    assert picture.links[1].state is LinkState.ON_CHIP
+
+
+def test_launches_that_name_no_ops_say_nothing() -> None:
+    run = eager_attention()
+    launches = tuple(replace(launch, ops=()) for launch in run.launches)
+    picture = chain_picture(GPU_GRAPH, replace(run, launches=launches))
+    assert {link.state for link in picture.links} == {LinkState.UNKNOWN}
+    assert "do not say" in link_sentence(picture.links[0], "HBM")
+
+
+def test_a_long_chain_has_a_link_between_all_neighbours() -> None:
+    run = long_run(50)
+    picture = chain_picture(run.graph, run)
+    assert len(picture.links) == 49
+    assert {link.n_bytes for link in picture.links} == {2 * 64 * 4096 * 2}
+
+
+def test_flops_as_people_read_them() -> None:
+    assert format_flops(68_719_476_736) == "68.7 GFLOP"
+    assert format_flops(512) == "512 FLOP"
