@@ -233,6 +233,7 @@ def _check(name: str, expected: float, observed: float, tolerance: float) -> Dis
 
 CODE = ChainCode(
     chain_id=ATTENTION.id,
+    size_parameter="seq_len",
     source_file=__file__,
     input_specs=input_specs,
     make_inputs=make_inputs,

@@ -67,6 +67,7 @@ class ChainCode:
 
     Attributes:
         chain_id: The descriptor's id.
+        size_parameter: The parameter to make smaller where memory does not suffice.
         source_file: Path of the file that holds the function, as tracebacks give it.
         input_specs: Shapes and dtypes by name, in the function's argument order.
         make_inputs: The inputs themselves on a device, from a seed.
@@ -81,6 +82,7 @@ class ChainCode:
     """
 
     chain_id: str
+    size_parameter: str
     source_file: str
     input_specs: Callable[[Parameters], dict[str, InputSpec]]
     make_inputs: Callable[[Parameters, torch.device, int], dict[str, torch.Tensor]]

@@ -49,13 +49,17 @@ def summarize(samples_us: list[float], clock: Clock) -> Samples:
     )  # fmt: skip
 
 
+def flush_bytes(cache_bytes: int) -> int:
+    """Bytes to read so that a cache of that size holds nothing else; at most 512 MiB."""
+    return min(max(2 * cache_bytes, 1 << 20), _MOST_FLUSH_BYTES)
+
+
 class Flusher:
     """Pushes everything out of the last-level cache by reading other memory."""
 
     def __init__(self, device: torch.device, cache_bytes: int) -> None:
-        """Allocate twice the cache's size, at most 512 MiB."""
-        n_bytes = min(max(2 * cache_bytes, 1 << 20), _MOST_FLUSH_BYTES)
-        self._filler = torch.ones(n_bytes // 4, dtype=torch.float32, device=device)
+        """Allocate what is to be read."""
+        self._filler = torch.ones(flush_bytes(cache_bytes) // 4, dtype=torch.float32, device=device)
         self._sum = torch.empty((), dtype=torch.float32, device=device)
 
     def __call__(self) -> None:

@@ -35,17 +35,24 @@ class Built:
             it returns may be overwritten by the next call.
         backend: What really runs where the strategy's name leaves it open.
         notes: What a person should know of it.
-        close: Gives back what it holds. The callable is dead afterwards.
+        give_back: Gives back what it holds.
         graph_breaks: Places where the compiler gave up a graph.
         uses_graph: Whether a call replays a CUDA graph.
+        random_resolution: Step of the random numbers that its kernels compare with the dropout
+            rate, 0 if they are finer than can be seen.
     """
 
     call: Callable[[], torch.Tensor]
     backend: str | None = None
     notes: tuple[str, ...] = ()
-    close: Callable[[], None] = _nothing
+    give_back: Callable[[], None] = _nothing
     graph_breaks: tuple[GraphBreak, ...] = ()
     uses_graph: bool = False
+    random_resolution: float = 0.0
+
+    def close(self) -> None:
+        """Give back what it holds; the callable is dead afterwards."""
+        self.give_back()
 
 
 Refusal = Callable[[Chain, Mapping[str, Scalar], torch.device], str | None]
@@ -65,8 +72,7 @@ class Strategy:
             be watched and timed; the chain has run at least once afterwards.
         peak: For the estimate of memory: how it holds tensors with these parameters on a device.
         compiles: Whether ``build`` compiles.
-        random_resolution: Step of the random numbers that its kernels compare with the dropout
-            rate, 0 if they are finer than can be seen.
+        copies_inputs: Whether it holds copies of the inputs.
     """
 
     name: str
@@ -76,7 +82,7 @@ class Strategy:
     peak: PeakRule
     option: str | None = None
     compiles: bool = False
-    random_resolution: float = 0.0
+    copies_inputs: bool = False
 
     @property
     def spec(self) -> str:

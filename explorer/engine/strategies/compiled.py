@@ -85,7 +85,7 @@ def _builder(mode: str | None) -> Callable[[Prepared], Built]:
         return Built(
             call=call,
             notes=_notes(mode, prepared.device),
-            close=torch._dynamo.reset,
+            give_back=torch._dynamo.reset,
             graph_breaks=_graph_breaks(),
             uses_graph=uses_graph,
         )
@@ -115,6 +115,7 @@ ENTRIES = tuple(
         build=_builder(mode),
         peak=always(PeakFamily.COMPILED),
         compiles=True,
+        copies_inputs=mode in _WITH_GRAPHS,
     )
     for mode, title in _TITLES.items()
 )

@@ -39,12 +39,12 @@ def _build(prepared: Prepared) -> Built:
         graph.replay()
         return held[0]
 
-    def close() -> None:
+    def give_back() -> None:
         held.clear()
         graph.reset()
 
     call()
-    return Built(call=call, close=close, uses_graph=True)
+    return Built(call=call, give_back=give_back, uses_graph=True)
 
 
 ENTRIES = (

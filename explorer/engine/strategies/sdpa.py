@@ -68,7 +68,12 @@ def _build(prepared: Prepared) -> Built:
     with _SeenOperators() as seen:
         call()
     backend = next((_BACKENDS[name] for name in seen.names if name in _BACKENDS), _MATH)
-    return Built(call=call, backend=backend)
+    return Built(
+        call=call,
+        backend=backend,
+        # Fused kernels compare 8 random bits with the rate.
+        random_resolution=0.0 if backend == _MATH else 1 / 256,
+    )
 
 
 ENTRIES = (
@@ -78,7 +83,5 @@ ENTRIES = (
         refusal=_refusal,
         build=_build,
         peak=_peak,
-        # Fused kernels compare 8 random bits with the rate.
-        random_resolution=1 / 256,
     ),
 )

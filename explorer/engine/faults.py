@@ -1,0 +1,69 @@
+"""What went wrong under a strategy, as one sentence with the remedy."""
+
+import traceback
+
+import torch
+
+from explorer.model.errors import ExplorerError
+
+_OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory", "std::bad_alloc")
+_LOST = ("device-side assert", "illegal memory access", "CUDA error", "unspecified launch failure")
+
+
+class DeviceLostError(ExplorerError):
+    """The device can no longer be used by this process."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory was what it lacked, on the device or the host."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    text = str(error)
+    return isinstance(error, RuntimeError) and any(sign in text for sign in _OUT_OF_MEMORY)
+
+
+def is_device_lost(error: BaseException) -> bool:
+    """Whether a kernel faulted: no later call on the device works in this process."""
+    if is_out_of_memory(error):
+        return False
+    text = f"{type(error).__name__}: {error}"
+    return "AcceleratorError" in text or any(sign in text for sign in _LOST)
+
+
+def sentence_for(error: BaseException, spec: str, size_parameter: str) -> str:
+    """Say what happened to a strategy.
+
+    Args:
+        error: What was raised.
+        spec: The strategy.
+        size_parameter: What the user can make smaller.
+    """
+    if isinstance(error, ExplorerError):
+        return str(error)
+    if is_out_of_memory(error):
+        return f"{spec} ran out of memory; choose a smaller {size_parameter} or batch."
+    if is_device_lost(error):
+        return (
+            f"A kernel of {spec} faulted on the device ({first_line(error)}); "
+            "the next run starts in a new worker."
+        )
+    if _is_compiler_error(error):
+        return (
+            f"{spec} could not be compiled: {first_line(error)}; eager shows the chain without "
+            "the compiler."
+        )
+    return f"{spec} failed: {type(error).__name__}: {first_line(error)}."
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message without its full stop, or its kind."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+def _is_compiler_error(error: BaseException) -> bool:
+    module = type(error).__module__
+    if module.startswith(("torch._dynamo", "torch._inductor", "triton")):
+        return True
+    frames = traceback.extract_tb(error.__traceback__)
+    return any("torch/_inductor/" in frame.filename for frame in frames)

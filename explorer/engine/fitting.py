@@ -1,0 +1,162 @@
+"""What fits the device: defaults are made smaller, and what the user asked for is refused."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from explorer.engine.devices import free_bytes
+from explorer.engine.measure.estimate import (
+    SizedGraph,
+    largest_size,
+    longest_launch_s,
+    peak_bytes,
+)
+from explorer.engine.measure.stopwatch import flush_bytes
+from explorer.engine.prepare import Plan, plan_chain
+from explorer.engine.strategies import Strategy
+from explorer.model.device import Device
+from explorer.model.opgraph import OpGraph
+from explorer.model.tensor import TensorRole
+from explorer.model.units import format_bytes
+
+DEFAULT_SHARE = 0.25
+"""Share of the free memory that a run may take whose size the user did not choose."""
+MOST_LAUNCH_S = 0.2
+"""On a GPU that draws the desktop, which stands still while a kernel runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """What the device has to offer at the moment.
+
+    Attributes:
+        device: Its record, ceilings included where they are known.
+        free_bytes: Memory that can be had.
+    """
+
+    device: Device
+    free_bytes: int
+
+    @classmethod
+    def of(cls, device: Device) -> "Room":
+        """Look at the device now."""
+        return cls(device=device, free_bytes=free_bytes(torch.device(device.id)))
+
+
+def bytes_of(graph: OpGraph, role: TensorRole) -> int:
+    """Bytes of all tensors with a role."""
+    return sum(tensor.n_bytes for tensor in graph.tensors if tensor.role is role)
+
+
+def estimate(graph: OpGraph, strategy: Strategy, plan: Plan) -> int:
+    """Peak over the inputs under a strategy, bytes; see ``measure.estimate``."""
+    family = strategy.peak(plan.parameters, plan.device)
+    return peak_bytes(graph, family, on_cuda=plan.device.type == "cuda")
+
+
+def plan_that_fits(
+    chain: str,
+    settings: Mapping[str, object],
+    strategies: Sequence[Strategy],
+    room: Room,
+) -> tuple[Plan, tuple[str, ...]]:
+    """Capture the chain; where its size is a default that is too large here, lower it.
+
+    Returns:
+        The plan, and what was changed in words.
+
+    Raises:
+        UsageError: The chain or a parameter does not exist, or a value is out of range.
+    """
+    device = torch.device(room.device.id)
+    plan = plan_chain(chain, settings, device)
+    name = plan.code.size_parameter
+    limit = room.free_bytes * DEFAULT_SHARE
+    if name in settings or _fits(plan.captured.graph, plan, strategies, room, limit):
+        return plan, ()
+    sized = _sized(plan, settings)
+    size = wanted = _size(plan)
+    while size > 1 and not _fits(sized.at(size), plan, strategies, room, limit):
+        size //= 2
+    lowered = plan_chain(chain, {**settings, name: size}, device)
+    return lowered, (
+        f"{name} was lowered from {wanted} to {size}, so that the run takes at most a quarter of "
+        f"the free memory ({format_bytes(room.free_bytes)}); set {name} to choose it yourself.",
+    )
+
+
+def refuse(
+    plan: Plan, settings: Mapping[str, object], strategy: Strategy, room: Room
+) -> str | None:
+    """Why the chain cannot run at this size under a strategy, with the size that can; or None."""
+    graph = plan.captured.graph
+    needed = _needed(graph, plan, strategy, room)
+    if needed > room.free_bytes:
+        reason = (
+            f"{strategy.spec} needs about {format_bytes(needed)} for this size and "
+            f"{format_bytes(room.free_bytes)} are free on {room.device.id}"
+        )
+    elif _freezes_display(graph, plan, room):
+        reason = (
+            f"A launch of {strategy.spec} would take more than {MOST_LAUNCH_S} s at this size, "
+            f"and {room.device.id} drives a display, which would stand still meanwhile"
+        )
+    else:
+        return None
+    name = plan.code.size_parameter
+    sized = _sized(plan, settings)
+    largest = largest_size(
+        lambda size: _fits(sized.at(size), plan, [strategy], room, room.free_bytes),
+        below=_size(plan),
+    )
+    if largest is None:
+        return f"{reason}; no {name} fits: lower batch or heads."
+    return f"{reason}; the largest {name} that fits is {largest}."
+
+
+def _fits(
+    graph: OpGraph, plan: Plan, strategies: Sequence[Strategy], room: Room, limit: float
+) -> bool:
+    needed = max((_needed(graph, plan, strategy, room) for strategy in strategies), default=0)
+    return needed <= limit and not _freezes_display(graph, plan, room)
+
+
+def _needed(graph: OpGraph, plan: Plan, strategy: Strategy, room: Room) -> int:
+    """Inputs, peak, the results kept for comparison and the buffer that flushes the cache."""
+    inputs = bytes_of(graph, TensorRole.INPUT)
+    outputs = bytes_of(graph, TensorRole.OUTPUT)
+    copied_inputs = inputs if strategy.copies_inputs else 0
+    return (
+        inputs
+        + copied_inputs
+        + 2 * outputs
+        + estimate(graph, strategy, plan)
+        + flush_bytes(room.device.l2_bytes)
+    )
+
+
+def _freezes_display(graph: OpGraph, plan: Plan, room: Room) -> bool:
+    if not room.device.drives_display or room.device.ceilings is None:
+        return False
+    dtype = str(plan.parameters.get("dtype", "fp32"))
+    return longest_launch_s(graph, room.device.ceilings, dtype) > MOST_LAUNCH_S
+
+
+def _size(plan: Plan) -> int:
+    value = plan.parameters[plan.code.size_parameter]
+    if not isinstance(value, int):
+        raise TypeError(f"{plan.code.size_parameter} is no whole number")
+    return value
+
+
+def _sized(plan: Plan, settings: Mapping[str, object]) -> SizedGraph:
+    name, size = plan.code.size_parameter, _size(plan)
+    other = size // 2 if size > 1 else 2
+    second = plan_chain(plan.chain.id, {**settings, name: other}, plan.device)
+    return SizedGraph(
+        first=plan.captured.graph,
+        first_size=size,
+        second=second.captured.graph,
+        second_size=other,
+    )

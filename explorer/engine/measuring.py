@@ -1,0 +1,226 @@
+"""Measures one strategy after another on a prepared chain; each becomes a ``Run``."""
+
+import dataclasses
+import gc
+import logging
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+
+import torch
+
+from explorer.engine.comparison import Comparison
+from explorer.engine.faults import is_device_lost, sentence_for
+from explorer.engine.fitting import estimate
+from explorer.engine.measure.clocks import clock_reader
+from explorer.engine.measure.launches import CounterSource, LaunchRecord, record_launches
+from explorer.engine.measure.memory import Peak, intermediates, measure_peak
+from explorer.engine.measure.observe_compile import CompileObservation, observing_compilation
+from explorer.engine.measure.stopwatch import time_call
+from explorer.engine.prepared import Prepared
+from explorer.engine.progress import ProgressReporter
+from explorer.engine.run_maker import RunMaker
+from explorer.engine.strategies import Built, Strategy
+from explorer.model.device import Clocks
+from explorer.model.messages import Stage
+from explorer.model.run import (
+    Accuracy,
+    CompileCost,
+    Counters,
+    DistributionCheck,
+    Memory,
+    Run,
+    Timing,
+)
+
+_logger = logging.getLogger(__name__)
+
+_WIDE_SPREAD = 0.3
+_HARMLESS_REASONS = {"idle", "application clocks setting", "display clock setting"}
+
+
+@dataclass(slots=True, kw_only=True)
+class Measuring:
+    """What all strategies of a request share.
+
+    Attributes:
+        maker: Makes the runs.
+        prepared: The chain with its inputs.
+        counters: Opened DRAM counters, None if there are none.
+        no_counters: Why there are none, one sentence.
+        timing_s: Seconds of timing a strategy.
+        progress: Told of each step.
+        comparison: The truth, where there was room for it.
+        lost: Whether the device was lost on the way.
+    """
+
+    maker: RunMaker
+    prepared: Prepared
+    counters: CounterSource | None
+    no_counters: str
+    timing_s: float
+    progress: ProgressReporter
+    comparison: Comparison | None = None
+    lost: bool = False
+
+    def measure(self, strategy: Strategy) -> Run:
+        """Measure one strategy; whatever goes wrong is in the run's ``error``."""
+        spec = strategy.spec
+        if self.lost:
+            return self.maker.failed(
+                strategy, f"{spec} was not run: an earlier strategy's kernel faulted on the device."
+            )
+        try:
+            return self._measure(strategy)
+        except Exception as error:
+            # Whatever a compiler or a kernel raises, the other strategies have to go on.
+            _logger.exception("%s failed", spec)
+            self.lost = is_device_lost(error)
+            size_parameter = self.maker.plan.code.size_parameter
+            return self.maker.failed(strategy, sentence_for(error, spec, size_parameter))
+        finally:
+            if not self.lost:
+                give_memory_back(self.prepared.device)
+
+    def _measure(self, strategy: Strategy) -> Run:
+        spec, device = strategy.spec, self.prepared.device
+        read_clocks = clock_reader(device)
+        clocks_before = read_clocks()
+        built, observation, first_call_s = self._build(strategy)
+        with closing(built):
+            peak = measure_peak(built.call, device=device, uses_graph=built.uses_graph)
+            record = self._record(strategy, built, observation)
+            timing = self._time(spec, built.call, read_clocks, record)
+            checks = self._check_randomness(strategy, built)
+        accuracy, complaints = self._compare(strategy, checks)
+        cost = CompileCost(first_call_s=first_call_s, graph_breaks=built.graph_breaks)
+        blank = self.maker.blank(strategy, built.backend)
+        return dataclasses.replace(
+            blank,
+            tensors=record.tensors,
+            launches=record.launches,
+            timing=timing,
+            memory=self._memory(strategy, peak, record),
+            compile=cost if strategy.compiles else None,
+            accuracy=accuracy,
+            counters=self._counters(record),
+            clocks_before=clocks_before,
+            clocks_after=read_clocks(),
+            code=record.code,
+            warnings=(
+                *blank.warnings,
+                *built.notes,
+                *record.warnings,
+                *timing_warnings(timing),
+                *complaints,
+            ),
+        )
+
+    def _build(self, strategy: Strategy) -> tuple[Built, CompileObservation, float]:
+        spec = strategy.spec
+        verb = "Compiling" if strategy.compiles else "Building"
+        self.progress.begin(Stage.COMPILE, f"{verb} {spec}", spec)
+        torch.manual_seed(self.prepared.seed)
+        started_s = time.perf_counter()
+        with observing_compilation() as observation:
+            built = strategy.build(self.prepared)
+        synchronize(self.prepared.device)
+        return built, observation, time.perf_counter() - started_s
+
+    def _record(
+        self, strategy: Strategy, built: Built, observation: CompileObservation
+    ) -> LaunchRecord:
+        spec = strategy.spec
+        doing = "Tracing" if self.counters is None else "Tracing and counting DRAM bytes of"
+        self.progress.begin(Stage.TRACE, f"{doing} {spec}", spec)
+        torch.manual_seed(self.prepared.seed)
+        return record_launches(
+            built.call,
+            prepared=self.prepared,
+            strategy=strategy.info(built.backend),
+            counters=self.counters,
+            observation=observation if strategy.compiles else None,
+        )
+
+    def _time(
+        self,
+        spec: str,
+        call: Callable[[], object],
+        read_clocks: Callable[[], Clocks | None],
+        record: LaunchRecord,
+    ) -> Timing:
+        self.progress.begin(Stage.TIMING, f"Timing {spec}", spec)
+        timing = time_call(
+            call,
+            device=self.prepared.device,
+            budget_s=self.timing_s,
+            cache_bytes=self.maker.device.l2_bytes,
+            read_clocks=read_clocks,
+        )
+        return dataclasses.replace(
+            timing,
+            trace_total_us=record.trace_total_us,
+            launch_total_us=record.launch_total_us,
+        )
+
+    def _memory(self, strategy: Strategy, peak: Peak, record: LaunchRecord) -> Memory:
+        plan = self.maker.plan
+        reread = set(intermediates(record.launches))
+        return Memory(
+            peak_bytes=peak.peak_bytes,
+            inputs_bytes=plan.inputs_bytes,
+            estimate_bytes=estimate(plan.captured.graph, strategy, plan),
+            intermediates=len(reread),
+            intermediate_bytes=sum(t.n_bytes for t in record.tensors if t.id in reread),
+            graph_pool_bytes=peak.graph_pool_bytes,
+        )
+
+    def _counters(self, record: LaunchRecord) -> Counters:
+        if self.counters is None and self.no_counters:
+            return dataclasses.replace(record.counters, sentence=self.no_counters)
+        return record.counters
+
+    def _check_randomness(self, strategy: Strategy, built: Built) -> tuple[DistributionCheck, ...]:
+        spec = strategy.spec
+        self.progress.begin(Stage.ACCURACY, f"Comparing {spec} with the fp64 reference", spec)
+        return () if self.comparison is None else self.comparison.distribution(built)
+
+    def _compare(
+        self, strategy: Strategy, checks: tuple[DistributionCheck, ...]
+    ) -> tuple[Accuracy | None, tuple[str, ...]]:
+        if self.comparison is None:
+            return None, ()
+        error = self.comparison.error(strategy)
+        if error is None:
+            return None, (f"The result of {strategy.spec} holds values that are not finite.",)
+        return self.comparison.judge(error, checks), ()
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait for the device; a CPU is never behind."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def give_memory_back(device: torch.device) -> None:
+    """Free what the last strategy left, so that the next finds the device as it was."""
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def timing_warnings(timing: Timing) -> tuple[str, ...]:
+    """What makes the times doubtful: a wide spread, or clocks that were held down."""
+    warnings = []
+    cold = timing.cold
+    if cold is not None and cold.q3_us - cold.q1_us > _WIDE_SPREAD * cold.median_us:
+        warnings.append(
+            "The times spread widely (the middle half over more than 30 % of the median): "
+            "something else was using the machine."
+        )
+    reasons = {reason for clocks in timing.clocks for reason in clocks.throttle_reasons}
+    held_down = sorted(reasons - _HARMLESS_REASONS)
+    if held_down:
+        warnings.append(f"The clocks were held down while timing: {', '.join(held_down)}.")
+    return tuple(warnings)

@@ -1,0 +1,58 @@
+"""The part of a ``Run`` that is known before anything ran."""
+
+import dataclasses
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from explorer.engine.prepare import Plan
+from explorer.engine.strategies import Strategy
+from explorer.model.device import Device, Versions
+from explorer.model.run import ChainInfo, Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunMaker:
+    """Makes the runs of one request.
+
+    Attributes:
+        plan: The captured chain.
+        device: Where it runs, ceilings included.
+        versions: Of everything.
+        seed: Of the inputs and of the random ops.
+        warnings: What every run should say.
+    """
+
+    plan: Plan
+    device: Device
+    versions: Versions
+    seed: int
+    warnings: tuple[str, ...] = ()
+
+    def blank(self, strategy: Strategy, backend: str | None = None) -> Run:
+        """A run with nothing measured."""
+        parameters = self.plan.parameters
+        return Run(
+            id=uuid.uuid4().hex,
+            chain=ChainInfo(
+                name=self.plan.chain.id,
+                title=self.plan.chain.title,
+                parameters=parameters,
+                dtype=str(parameters.get("dtype", "")),
+            ),
+            strategy=strategy.info(backend),
+            device=self.device,
+            versions=self.versions,
+            seed=self.seed,
+            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            graph=self.plan.captured.graph,
+            warnings=self.warnings,
+        )
+
+    def failed(self, strategy: Strategy, sentence: str) -> Run:
+        """A run that holds nothing but the reason."""
+        return dataclasses.replace(self.blank(strategy), error=sentence)
+
+    def warning(self, sentence: str) -> "RunMaker":
+        """The same, with one more thing that every run should say."""
+        return dataclasses.replace(self, warnings=(*self.warnings, sentence))

@@ -1,0 +1,280 @@
+"""Carries requests out, one at a time: what the worker's loop calls."""
+
+import dataclasses
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+
+from explorer.chains import CHAINS, find_chain
+from explorer.engine.comparison import Comparison
+from explorer.engine.cupti.counters import CounterAbility, DramCounters, counter_ability
+from explorer.engine.cupti.errors import CounterRefused
+from explorer.engine.devices import describe, list_devices, resolve_device, versions
+from explorer.engine.doctor import examine
+from explorer.engine.faults import is_out_of_memory
+from explorer.engine.fitting import Room, estimate, plan_that_fits, refuse
+from explorer.engine.measure.ceilings import CeilingsStore, measure_ceilings
+from explorer.engine.measuring import Measuring, give_memory_back
+from explorer.engine.prepare import Plan, make_ready
+from explorer.engine.progress import ProgressReporter
+from explorer.engine.run_maker import RunMaker
+from explorer.engine.strategies import STRATEGIES, Strategy, find_strategy
+from explorer.model.device import (
+    Abilities,
+    Ceilings,
+    Device,
+    DeviceAbility,
+    DeviceKind,
+    StrategyAbility,
+    Versions,
+)
+from explorer.model.errors import UsageError
+from explorer.model.messages import (
+    CeilingsMeasured,
+    CeilingsRequest,
+    DoctorReport,
+    GraphCaptured,
+    GraphRequest,
+    Reply,
+    Request,
+    RunFinished,
+    RunRequest,
+    Stage,
+)
+from explorer.model.run import Direction
+
+_logger = logging.getLogger(__name__)
+
+Emit = Callable[[Reply], None]
+
+_CPU_COUNTERS = (
+    "A CPU's DRAM traffic is not counted; its bytes are modelled from the code that runs."
+)
+
+
+class Session:
+    """The engine as the worker sees it.
+
+    Attributes:
+        needs_restart: The device was lost, so this process is of no more use.
+    """
+
+    def __init__(self, store: CeilingsStore | None = None) -> None:
+        """Open nothing yet.
+
+        Args:
+            store: Where ceilings are kept; the user's cache if left out.
+        """
+        self.needs_restart = False
+        self._store = store or CeilingsStore()
+        self._counter_abilities: dict[str, CounterAbility] = {}
+
+    def abilities(self) -> Abilities:
+        """What this worker can do, device by device."""
+        devices = tuple(self._ability(self._known(device)) for device in list_devices())
+        return Abilities(
+            versions=self._versions(),
+            devices=devices,
+            default_device=str(resolve_device("auto")),
+        )
+
+    def handle(self, request: Request, emit: Emit) -> None:
+        """Carry one request out; the caller says when it is over.
+
+        Raises:
+            UsageError: What was asked for is not there.
+            ExplorerError: It failed for a reason that one sentence tells.
+        """
+        if isinstance(request, RunRequest):
+            self._run(request, emit)
+        elif isinstance(request, GraphRequest):
+            self._graph(request, emit)
+        elif isinstance(request, CeilingsRequest):
+            device = self._known(describe(resolve_device(request.device)))
+            ceilings = None if request.force else device.ceilings
+            self._emit_ceilings(device, ceilings or self._measure_ceilings(device), emit)
+        else:
+            abilities = self.abilities()
+            checks = examine(abilities, resolve_device(request.device))
+            emit(DoctorReport(abilities=abilities, checks=checks))
+
+    def _graph(self, request: GraphRequest, emit: Emit) -> None:
+        _check_direction(request.direction)
+        room = Room.of(self._known(describe(resolve_device(request.device))))
+        eager = find_strategy("eager")
+        plan, _ = plan_that_fits(request.chain, request.parameters, [eager], room)
+        emit(_captured(plan, [eager]))
+
+    def _run(self, request: RunRequest, emit: Emit) -> None:
+        _check_direction(request.direction)
+        if not request.strategies:
+            raise UsageError("No strategy was named; eager and compile are the usual ones.")
+        if not request.timing_s > 0:
+            raise UsageError(f"timing_s={request.timing_s} is no time; it must be above 0.")
+        where = resolve_device(request.device)
+        strategies = [find_strategy(spec) for spec in request.strategies]
+        device = self._known(describe(where))
+        wants_ceilings = request.measure_ceilings and device.ceilings is None
+        progress = ProgressReporter(emit, strategies, with_ceilings=wants_ceilings)
+        progress.begin(Stage.CAPTURE, f"Capturing {request.chain}")
+        _check_strategies(request, strategies, where)
+        if wants_ceilings and device.drives_display:
+            # They decide there how large a chain may be.
+            device = self._with_ceilings(device, progress, emit)
+            wants_ceilings = False
+        room = Room.of(device)
+        plan, lowered = plan_that_fits(request.chain, request.parameters, strategies, room)
+        emit(_captured(plan, strategies))
+        if wants_ceilings:
+            device = self._with_ceilings(device, progress, emit)
+        maker = RunMaker(
+            plan=plan,
+            device=device,
+            versions=self._versions(),
+            seed=request.seed,
+            warnings=lowered,
+        )
+        refusals = [refuse(plan, request.parameters, s, room) for s in strategies]
+        if None in refusals:
+            with self._counters(device) as (counters, no_counters):
+                measuring = Measuring(
+                    maker=maker,
+                    prepared=make_ready(plan, request.seed),
+                    counters=counters,
+                    no_counters=no_counters,
+                    timing_s=request.timing_s,
+                    progress=progress,
+                )
+                self._measure(measuring, strategies, refusals, emit)
+        else:
+            for strategy, refusal in zip(strategies, refusals, strict=True):
+                emit(RunFinished(run=maker.failed(strategy, str(refusal))))
+
+    def _measure(
+        self,
+        measuring: Measuring,
+        strategies: Sequence[Strategy],
+        refusals: Sequence[str | None],
+        emit: Emit,
+    ) -> None:
+        self._compare_with_truth(measuring)
+        for strategy, refusal in zip(strategies, refusals, strict=True):
+            if refusal is None:
+                emit(RunFinished(run=measuring.measure(strategy)))
+            else:
+                emit(RunFinished(run=measuring.maker.failed(strategy, refusal)))
+        self.needs_restart = self.needs_restart or measuring.lost
+
+    def _compare_with_truth(self, measuring: Measuring) -> None:
+        """Compute the reference; where it does not fit, a run still has everything else."""
+        measuring.progress.begin(Stage.REFERENCE, "Computing the fp64 reference")
+        try:
+            measuring.comparison = Comparison(measuring.prepared, measuring.maker.plan.code)
+            measuring.comparison.measure_eager()
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            _logger.warning("the reference is incomplete: %s", error)
+            what = "Eager's own error" if measuring.comparison else "The error"
+            measuring.maker = measuring.maker.warning(
+                f"{what} is not known: there was too little memory to compute it."
+            )
+        give_memory_back(measuring.prepared.device)
+
+    def _with_ceilings(self, device: Device, progress: ProgressReporter, emit: Emit) -> Device:
+        progress.begin(Stage.CEILINGS, f"Measuring what {device.name} reaches at best")
+        ceilings = self._measure_ceilings(device)
+        self._emit_ceilings(device, ceilings, emit)
+        return dataclasses.replace(device, ceilings=ceilings)
+
+    def _measure_ceilings(self, device: Device) -> Ceilings:
+        ceilings = measure_ceilings(device)
+        self._store.save(device, ceilings)
+        give_memory_back(torch.device(device.id))
+        return ceilings
+
+    def _emit_ceilings(self, device: Device, ceilings: Ceilings, emit: Emit) -> None:
+        emit(CeilingsMeasured(device=device.id, ceilings=ceilings))
+
+    @contextmanager
+    def _counters(self, device: Device) -> Iterator[tuple[DramCounters | None, str]]:
+        """The device's counters, opened for a request; or None and why."""
+        if device.kind is not DeviceKind.CUDA:
+            yield None, _CPU_COUNTERS
+            return
+        try:
+            counters = DramCounters(torch.device(device.id).index)
+        except CounterRefused as refused:
+            yield None, refused.sentence
+            return
+        with counters:
+            yield counters, ""
+
+    def _known(self, device: Device) -> Device:
+        return dataclasses.replace(device, ceilings=self._store.load(device))
+
+    def _versions(self) -> Versions:
+        releases = (ability.cupti_release for ability in self._counter_abilities.values())
+        return versions(cupti=next((release for release in releases if release), None))
+
+    def _ability(self, device: Device) -> DeviceAbility:
+        where = torch.device(device.id)
+        if device.kind is DeviceKind.CUDA:
+            if device.id not in self._counter_abilities:
+                self._counter_abilities[device.id] = counter_ability(where.index)
+            ability = self._counter_abilities[device.id]
+            counters, sentence = ability.available, ability.sentence
+        else:
+            counters, sentence = False, _CPU_COUNTERS
+        return DeviceAbility(
+            device=device,
+            counters=counters,
+            counters_sentence=sentence,
+            strategies=tuple(_strategy_ability(s, device.kind, where) for s in STRATEGIES),
+        )
+
+
+def _strategy_ability(strategy: Strategy, kind: DeviceKind, where: torch.device) -> StrategyAbility:
+    """Whether it runs at all there: on the first chain that takes it, at that chain's defaults."""
+    reason: str | None = None
+    for chain in CHAINS.values():
+        reason = strategy.refusal(chain, chain.resolve({}, kind), where)
+        if reason is None:
+            break
+    return StrategyAbility(
+        spec=strategy.spec, title=strategy.title, available=reason is None, reason=reason
+    )
+
+
+def _check_direction(direction: Direction) -> None:
+    if direction is not Direction.FORWARD:
+        raise UsageError("Only forward passes are measured in this release; leave --backward out.")
+
+
+def _check_strategies(
+    request: RunRequest, strategies: Sequence[Strategy], where: torch.device
+) -> None:
+    """Refuse the request if a strategy does not apply to the chain or the device.
+
+    Raises:
+        UsageError: Alike.
+    """
+    chain = find_chain(request.chain)
+    kind = DeviceKind.CUDA if where.type == "cuda" else DeviceKind.CPU
+    parameters = chain.resolve(request.parameters, kind)
+    for strategy in strategies:
+        reason = strategy.refusal(chain, parameters, where)
+        if reason is not None:
+            raise UsageError(reason)
+
+
+def _captured(plan: Plan, strategies: Sequence[Strategy]) -> GraphCaptured:
+    graph = plan.captured.graph
+    return GraphCaptured(
+        graph=graph,
+        parameters=plan.parameters,
+        estimate_bytes=max(estimate(graph, strategy, plan) for strategy in strategies),
+        device=str(plan.device),
+    )
