@@ -21,12 +21,14 @@ class Dots:
         fill: How much of a dot's bytes each carries, 1 but for a stream's last dot; ``[n]``.
         arrived: How many have arrived.
         total: How many the stream has.
+        travel_share: The share of the launch that a dot is under way.
     """
 
     place: NDArray[np.float64]
     fill: NDArray[np.float64]
     arrived: int
     total: int
+    travel_share: float
 
 
 def dots_at(slot: Slot, stream: Stream, playback: Playback, t_us: float) -> Dots:
@@ -52,4 +54,5 @@ def dots_at(slot: Slot, stream: Stream, playback: Playback, t_us: float) -> Dots
         fill=fill[under_way],
         arrived=int(np.count_nonzero(arrival <= t_us)),
         total=total,
+        travel_share=travel_us / length_us,
     )

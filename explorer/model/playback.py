@@ -18,7 +18,7 @@ from explorer.model.tensor import Tensor, TensorRole
 MOST_DOTS = 1_500
 """Dots of memory traffic in the largest run in view: more are fog, and fewer look random."""
 MOST_DOTS_WITH_L2 = 4_000
-TRAVEL_SHARE = 0.05
+TRAVEL_SHARE = 0.06
 """Time a dot is under way, as a share of the longest run in view; one pace for all streams."""
 
 
@@ -99,7 +99,7 @@ class Moment:
         levels: How full each tensor is, 0 to 1.
         lives: Whether each tensor holds memory.
         in_use_bytes: Bytes of the tensors that do.
-        is_idle: Between two launches: no launch runs and the run is not over.
+        gap: Start and end of the span without any launch that the moment lies in, else None.
     """
 
     t_us: float
@@ -110,7 +110,12 @@ class Moment:
     levels: dict[str, float]
     lives: dict[str, Phase]
     in_use_bytes: int
-    is_idle: bool
+    gap: tuple[float, float] | None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no launch runs and the run is not over."""
+        return self.gap is not None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -206,7 +211,7 @@ class Schedule:
             in_use_bytes=sum(
                 life.tensor.n_bytes for life in self.lives if lives[life.tensor.id] is Phase.DURING
             ),
-            is_idle=any(start <= t_us < end for start, end in self.gaps),
+            gap=next((gap for gap in self.gaps if gap[0] <= t_us < gap[1]), None),
         )
 
     def change_times(self) -> tuple[float, ...]:

@@ -1,0 +1,1 @@
+"""The traffic scene: memory, kernels and the bytes between them, as a pure function of time."""

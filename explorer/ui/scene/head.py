@@ -1,0 +1,148 @@
+"""Draws the heading: which run, from where, at which pace, and what the colours mean."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+
+from explorer.model.playback import Playback, Schedule
+from explorer.model.run import Pedigree, Run
+from explorer.model.streams import StreamKind
+from explorer.model.units import format_bytes, format_us, split_us, three_digits
+from explorer.ui.painting import CENTER, RIGHT
+from explorer.ui.scene.canvas import Canvas
+from explorer.ui.scene.layout import Lane, Layout
+from explorer.ui.words import run_title
+
+_TITLE_PX = 16.0
+
+
+def draw_title(canvas: Canvas, lane: Lane, recorded: bool, alone: bool) -> None:
+    """Chain and strategy; where a run was recorded elsewhere, a badge of the same size."""
+    rect, u = QRectF(lane.title), canvas.u
+    run = lane.schedule.run
+    if recorded:
+        origin = f"{run.device.name}  ·  {run.created_at[:10]}"
+        used = canvas.text(rect, origin, _TITLE_PX, "write", weight=600, align=RIGHT)
+        width = canvas.text_width("RECORDED", _TITLE_PX, 700) + 18 * u
+        badge = QRectF(rect.right() - used - width - 9 * u, rect.y(), width, rect.height())
+        canvas.box(badge, 6, fill=canvas.color("write"))
+        canvas.text(badge, "RECORDED", _TITLE_PX, "on_accent", weight=700, align=CENTER)
+        rect.setRight(badge.left() - 14 * u)
+    strategy = strategy_words(run)
+    wanted = canvas.text_width(strategy, _TITLE_PX, 700) + 26 * u
+    chain = QRectF(rect.x(), rect.y(), max(0.0, rect.width() - wanted), rect.height())
+    used = 0.0
+    if alone:
+        used = canvas.text(chain, run.chain.title, _TITLE_PX, "text", weight=600)
+        rect.setLeft(rect.left() + used + (13 * u if used else 0))
+        if used:
+            dash = QRectF(rect.x() - 4 * u, rect.y(), 18 * u, rect.height())
+            canvas.text(dash, "–", _TITLE_PX, "muted", weight=600)
+            rect.setLeft(rect.left() + 13 * u)
+    canvas.text(rect, strategy, _TITLE_PX, "text", weight=700)
+
+
+def draw_details(
+    canvas: Canvas, layout: Layout, playback: Playback, t_us: float, slowdown: float | None
+) -> None:
+    """The moment, the pace and where the numbers come from; the legend's left neighbour."""
+    rect = QRectF(layout.details)
+    rect.setRight(rect.right() - legend_width(canvas, playback) - 16 * canvas.u)
+    clock = _clock_words(playback, t_us)
+    used = canvas.text(rect, clock, 13, "text", weight=600)
+    rect.setLeft(rect.left() + used + 8 * canvas.u)
+    canvas.text(rect, "·  " + _source_words(playback, slowdown), 13, "muted")
+
+
+def draw_legend(canvas: Canvas, layout: Layout, playback: Playback) -> None:
+    """What one dot stands for and what the colours mean."""
+    u, rect = canvas.u, layout.details
+    x = rect.right()
+    for words, color in reversed(_legend(playback)):
+        width = canvas.text_width(words, 13)
+        x -= width
+        canvas.text(QRectF(x, rect.y(), width + 2, rect.height()), words, 13, "text")
+        x -= 10 * u
+        canvas.painter.setPen(Qt.PenStyle.NoPen)
+        canvas.painter.setBrush(canvas.color(color))
+        canvas.painter.drawEllipse(QPointF(x, rect.center().y()), 4.3 * u, 4.3 * u)
+        x -= 16 * u
+    scale = QRectF(rect.x(), rect.y(), x - rect.x(), rect.height())
+    canvas.text(scale, _scale_words(playback), 13, "muted", align=RIGHT)
+
+
+def legend_width(canvas: Canvas, playback: Playback) -> float:
+    """The room that scale and legend take."""
+    entries = _legend(playback)
+    words = sum(canvas.text_width(each, 13) for each, _ in entries)
+    return words + 26 * canvas.u * len(entries) + canvas.text_width(_scale_words(playback), 13)
+
+
+def _scale_words(playback: Playback) -> str:
+    return f"1 dot = {format_dot(playback.dot_bytes)}"
+
+
+def format_dot(n_bytes: int) -> str:
+    """A dot's bytes, which are a round number: ``10 MB``, without decimals."""
+    number, unit = format_bytes(n_bytes).split(" ")
+    return f"{float(number.replace(',', '')):g} {unit}"
+
+
+def _legend(playback: Playback) -> list[tuple[str, str]]:
+    """Only what occurs in the runs shown."""
+    slots = [slot for lane in playback.lanes for slot in lane.slots]
+    entries = [("read", "read"), ("write", "write")]
+    if any(s.kind is StreamKind.L2 for slot in slots for s in slot.traffic.streams):
+        entries.append(("L2", "cache"))
+    if any(slot.launch.stays_on_chip for slot in slots):
+        entries.append(("on chip", "fused"))
+    return entries
+
+
+def _clock_words(playback: Playback, t_us: float) -> str:
+    if not any(lane.is_timed for lane in playback.lanes):
+        return "order only: this run holds no times"
+    number, unit = split_us(playback.total_us)
+    factor = {"µs": 1.0, "ms": 1e3, "s": 1e6}[unit]
+    return f"{three_digits(t_us / factor)} / {number} {unit}"
+
+
+def _source_words(playback: Playback, slowdown: float | None) -> str:
+    parts = []
+    if slowdown:
+        parts.append(f"{format_slowdown(slowdown)} slower")
+    parts.append(f"bytes {_pedigree_words(playback.lanes)}")
+    alone = playback.lanes[0] if len(playback.lanes) == 1 else None
+    if alone and alone.trace_total_us and alone.is_timed:
+        traced = f"{format_us(alone.trace_total_us)} traced"
+        if alone.duration_scale < 1:
+            traced += f", shown × {alone.duration_scale:.3f}"
+        parts.append(traced)
+    return "  ·  ".join(parts)
+
+
+def format_slowdown(factor: float) -> str:
+    """``1870.4`` -> ``1 870×``: three digits, a thin gap between thousands."""
+    if factor < 10:
+        return f"{factor:.3g}×"
+    digits = max(0, len(str(int(factor))) - 3)
+    rounded = round(factor / 10**digits) * 10**digits
+    return f"{rounded:,.0f}".replace(",", "\u202f") + "×"
+
+
+def _pedigree_words(lanes: Sequence[Schedule]) -> str:
+    found: list[Pedigree] = []
+    for lane in lanes:
+        found += [pedigree for pedigree in lane.pedigrees if pedigree not in found]
+    return " / ".join(pedigree.value for pedigree in found) or "unknown"
+
+
+def strategy_words(run: Run) -> str:
+    """The run's name, and what really ran where the strategy leaves it open."""
+    title, backend = run_title(run), run.strategy.backend
+    return f"{title} ({backend})" if backend and backend not in title else title
+
+
+def describe_run(run: Run) -> str:
+    """Chain, strategy and device in words."""
+    return f"{run.chain.title}, {strategy_words(run)}, on {run.device.name}"

@@ -1,0 +1,233 @@
+"""The scene's geometry: everything that depends on size and page, and not on the moment."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from PySide6.QtCore import QRectF
+
+from explorer.model.playback import Life, Moment, Phase, Playback, Schedule
+from explorer.model.tensor import Tensor
+from explorer.model.units import format_bytes
+from explorer.ui.painting import text_width
+from explorer.ui.scene.card_layout import Card, Page, page_of, place_cards
+from explorer.ui.scene.routes import Field, Route, route_streams
+from explorer.ui.scene.tensor_layout import Shelf, TensorBox, area_per_byte, place_tensors
+from explorer.ui.theme import font
+
+UNIT_WIDTH = 840.0
+UNIT_HEIGHT = 505.0
+SIDE = 16.0
+HEAD_HEIGHT = 60.0
+LANE_GAP = 20.0
+BAND_HEIGHT = 126.0
+FIELD_HEIGHT = 136.0
+CARD_HEIGHT = 126.0
+FOOT_HEIGHT = 57.0
+BAND_HEAD = 29.0
+BAND_PAD = 12.0
+L2_HEIGHT = 17.0
+L2_ABOVE_CARDS = 25.0
+OTHERS_WIDTH = 84.0
+NARROW_LANE = 560.0
+"""Below this width squares have their names beside them, but not their sizes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Lane:
+    """One run's part of the scene.
+
+    Attributes:
+        schedule: The run on its clock.
+        rect: The whole lane below the common heading.
+        title: Where the run's name is.
+        page: The launches in view.
+        band: The memory's band.
+        boxes: The tensors in view, by id.
+        others: Where tensors that are not in view are summed up; None if there are none.
+        other_lives: Those tensors.
+        l2: The L2's band.
+        cards: The kernels in view.
+        routes: The streams in view.
+        strip: The launches' true lengths on one line.
+        bar: The running total.
+    """
+
+    schedule: Schedule
+    rect: QRectF
+    title: QRectF
+    page: Page
+    band: QRectF
+    boxes: dict[str, TensorBox]
+    others: QRectF | None
+    other_lives: tuple[Life, ...]
+    l2: QRectF
+    cards: tuple[Card, ...]
+    routes: tuple[Route, ...]
+    strip: QRectF
+    bar: QRectF
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Layout:
+    """The whole scene.
+
+    Attributes:
+        rect: All of it.
+        u: Length of the unit in pixels.
+        details: The second line of the heading, common to all lanes.
+        lanes: A lane a run.
+    """
+
+    rect: QRectF
+    u: float
+    details: QRectF
+    lanes: tuple[Lane, ...]
+
+
+def shown_launch(moment: Moment) -> int:
+    """The launch that the view is turned to: the one under way, else the last one before."""
+    if moment.active:
+        return moment.active[0]
+    over = [i for i, phase in enumerate(moment.phases) if phase is Phase.AFTER]
+    return max(over, default=0)
+
+
+def pages_at(playback: Playback, width: float, height: float, t_us: float) -> tuple[Page, ...]:
+    """The page of each lane at a moment, in a scene of that size."""
+    u = unit(width, height)
+    room = _lane_width(width, len(playback.lanes), u)
+    return tuple(
+        page_of(lane.slots, shown_launch(lane.at(t_us)), room, u) for lane in playback.lanes
+    )
+
+
+def unit(width: float, height: float) -> float:
+    """Pixels a unit: all sizes follow from it, so that a larger scene is the same scene."""
+    return min(width / UNIT_WIDTH, height / UNIT_HEIGHT)
+
+
+def _lane_width(width: float, n_lanes: int, u: float) -> float:
+    lanes = max(1, n_lanes)
+    return (width - (2 * SIDE + LANE_GAP * (lanes - 1)) * u) / lanes
+
+
+@lru_cache(maxsize=32)
+def lay_out(
+    playback: Playback, x: float, y: float, width: float, height: float, pages: tuple[Page, ...]
+) -> Layout:
+    """Place everything. The same arguments give the same object, so it can be a key."""
+    u = unit(width, height)
+    rect = QRectF(x, y, width, height)
+    lane_width = _lane_width(width, len(playback.lanes), u)
+    lane_rects = [
+        QRectF(
+            x + SIDE * u + i * (lane_width + LANE_GAP * u),
+            y + HEAD_HEIGHT * u,
+            lane_width,
+            height - HEAD_HEIGHT * u,
+        )
+        for i in range(len(playback.lanes))
+    ]
+    # Lanes share the scale of the tensors' areas too: that of the one with least room.
+    scales = [
+        area_per_byte(_shelf(lane, page, rect, u))
+        for lane, page, rect in zip(playback.lanes, pages, lane_rects, strict=True)
+        if lane.slots
+    ]
+    per_byte = min((scale for scale in scales if scale > 0), default=float("inf"))
+    if len(playback.lanes) == 1:
+        per_byte = float("inf")
+    return Layout(
+        rect=rect,
+        u=u,
+        details=QRectF(x + SIDE * u, y + 33 * u, width - 2 * SIDE * u, 22 * u),
+        lanes=tuple(
+            _lay_out_lane(lane, page, lane_rect, u, per_byte)
+            for lane, page, lane_rect in zip(playback.lanes, pages, lane_rects, strict=True)
+        ),
+    )
+
+
+def _heights(rect: QRectF, u: float) -> tuple[float, float, float]:
+    """Heights of band, field and cards: what the lane has over its least is shared among them."""
+    fixed = BAND_HEIGHT + FIELD_HEIGHT + CARD_HEIGHT + FOOT_HEIGHT
+    spare = rect.height() / u - fixed
+    return (
+        (BAND_HEIGHT + 0.34 * spare) * u,
+        (FIELD_HEIGHT + 0.26 * spare) * u,
+        (CARD_HEIGHT + 0.40 * spare) * u,
+    )
+
+
+def _band(rect: QRectF, u: float) -> QRectF:
+    return QRectF(rect.x(), rect.y(), rect.width(), _heights(rect, u)[0])
+
+
+def _shelf(
+    lane: Schedule, page: Page, rect: QRectF, u: float, most_per_byte: float = float("inf")
+) -> Shelf:
+    """The tensors that the page's launches touch, in the order of their use."""
+    uses: dict[str, list[int]] = {}
+    for slot in lane.slots[page.first : page.end]:
+        for access in slot.launch.accesses:
+            uses.setdefault(access.tensor, []).append(slot.index)
+    mean = {key: sum(users) / len(users) for key, users in uses.items()}
+    middle = (page.first + page.end - 1) / 2
+    band = _band(rect, u)
+    room = band.adjusted(BAND_PAD * u, BAND_HEAD * u, -BAND_PAD * u, -10 * u)
+    if not page.is_whole:
+        room.setRight(room.right() - OTHERS_WIDTH * u)
+    tensors = [life.tensor for life in lane.lives if life.tensor.id in uses]
+    return Shelf(
+        tensors=sorted(tensors, key=lambda tensor: mean[tensor.id]),
+        late=frozenset(key for key, where in mean.items() if where > middle),
+        label_widths={
+            tensor.id: _label_width(tensor, u, rect.width() > NARROW_LANE * u) for tensor in tensors
+        },
+        rect=room,
+        u=u,
+        most_per_byte=most_per_byte,
+    )
+
+
+def _label_width(tensor: Tensor, u: float, with_size: bool) -> float:
+    name = text_width(tensor.name, font(13.5 * u, 600)) + 2 * u
+    return name + (text_width(format_bytes(tensor.n_bytes), font(13 * u)) + 6 * u) * with_size
+
+
+def _lay_out_lane(lane: Schedule, page: Page, rect: QRectF, u: float, per_byte: float) -> Lane:
+    band_height, field_height, card_height = _heights(rect, u)
+    band = QRectF(rect.x(), rect.y(), rect.width(), band_height)
+    cards_y = band.bottom() + field_height
+    l2_y = cards_y - (L2_ABOVE_CARDS + L2_HEIGHT) * u
+    l2 = QRectF(rect.x(), l2_y, rect.width(), L2_HEIGHT * u)
+    row = QRectF(rect.x(), cards_y, rect.width(), card_height)
+    boxes: dict[str, TensorBox] = {}
+    cards: tuple[Card, ...] = ()
+    if lane.slots:
+        boxes = place_tensors(_shelf(lane, page, rect, u, per_byte))
+        cards = place_cards(lane.slots[page.first : page.end], row, u)
+    others = None
+    if not page.is_whole:
+        others = QRectF(
+            band.right() - (BAND_PAD + OTHERS_WIDTH - 9) * u,
+            band.y() + BAND_HEAD * u,
+            (OTHERS_WIDTH - 9) * u,
+            band.height() - (BAND_HEAD + 10) * u,
+        )
+    foot_y = row.bottom()
+    return Lane(
+        schedule=lane,
+        rect=rect,
+        title=QRectF(rect.x(), rect.y() - (HEAD_HEIGHT - 9) * u, rect.width(), 25 * u),
+        page=page,
+        band=band,
+        boxes=boxes,
+        others=others,
+        other_lives=tuple(life for life in lane.lives if life.tensor.id not in boxes),
+        l2=l2,
+        cards=cards,
+        routes=route_streams(cards, Field(band=band, l2=l2, boxes=boxes, u=u)),
+        strip=QRectF(rect.x(), foot_y + 9 * u, rect.width(), 7 * u),
+        bar=QRectF(rect.x(), foot_y + 20 * u, rect.width(), 30 * u),
+    )

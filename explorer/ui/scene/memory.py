@@ -1,0 +1,169 @@
+"""Draws the memory: its band, the tensors in it, and the L2 below."""
+
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QBrush, QLinearGradient
+
+from explorer.model.device import DeviceKind
+from explorer.model.playback import Moment, Phase
+from explorer.model.tensor import Tensor
+from explorer.model.units import format_bytes, format_rate, split_bytes
+from explorer.ui.painting import CENTER, RIGHT
+from explorer.ui.scene.canvas import Canvas
+from explorer.ui.scene.layout import Lane
+from explorer.ui.scene.tensor_layout import TensorBox
+
+_FILL_ALPHA = {Phase.BEFORE: 0, Phase.DURING: 150, Phase.AFTER: 34}
+
+
+def draw_band(canvas: Canvas, lane: Lane, moment: Moment) -> None:
+    """The memory itself, with its measured speed and the memory in use."""
+    band, u = lane.band, canvas.u
+    shade = QLinearGradient(band.topLeft(), band.bottomLeft())
+    shade.setColorAt(0, canvas.color("memory_top"))
+    shade.setColorAt(1, canvas.color("memory_bottom"))
+    canvas.box(band, 10, fill=QBrush(shade), line=canvas.color("memory_line"), width=1.2)
+    head = QRectF(band.x() + 13 * u, band.y() + 3 * u, band.width() - 26 * u, 25 * u)
+    device = lane.schedule.run.device
+    name_width = canvas.text(head, device.memory_name, 17, "text", weight=700)
+    in_use = f"in use {format_bytes(moment.in_use_bytes)}"
+    peak = f"  ·  peak {format_bytes(lane.schedule.peak_in_use_bytes)}"
+    if not lane.schedule.slots:
+        in_use, peak = "", ""
+    used = canvas.text(head, peak, 13, "muted", align=RIGHT)
+    head.setRight(head.right() - used)
+    used = canvas.text(head, in_use, 13, "text", weight=600, align=RIGHT)
+    head.setRight(head.right() - used - 10 * u)
+    head.setLeft(head.left() + name_width + 9 * u)
+    canvas.text(head, _speed(lane), 13, "muted")
+
+
+def _speed(lane: Lane) -> str:
+    device = lane.schedule.run.device
+    kind = "global memory" if device.kind is DeviceKind.CUDA else "main memory"
+    if device.ceilings is None:
+        return kind
+    return f"{kind}  ·  measured {format_rate(device.ceilings.memory_bytes_per_s)}"
+
+
+def draw_l2(canvas: Canvas, lane: Lane) -> None:
+    """The L2, through which everything passes."""
+    rect, u = lane.l2, canvas.u
+    canvas.box(rect, 5, fill=canvas.color("cache", 20), line=canvas.color("cache", 70), width=1.0)
+    device = lane.schedule.run.device
+    name = "L2" if device.kind is DeviceKind.CUDA else "cache"
+    words = f"{name}  {format_bytes(device.l2_bytes)}"
+    canvas.text(rect.adjusted(9 * u, 0, 0, 0), words, 13, "cache", weight=500, alpha=190)
+
+
+def draw_tensor(
+    canvas: Canvas, box: TensorBox, phase: Phase, level: float, there_before: bool, active: bool
+) -> None:
+    """A tensor: filled as far as it is written, dashed before it is there, dimmed when freed.
+
+    Args:
+        canvas: Where to.
+        box: Its place.
+        phase: Before, in memory, or freed.
+        level: How full, 0 to 1.
+        there_before: Whether it was there before the first launch.
+        active: Whether a launch under way reads or writes it.
+    """
+    block, u = box.block, canvas.u
+    radius = min(6.0, block.width() / u / 4)
+    canvas.box(block, radius, fill=canvas.color("sunken"))
+    color = "tensor_input" if there_before else "tensor_made"
+    alpha = 238 if active else _FILL_ALPHA[phase]
+    if level > 0 and alpha:
+        painter = canvas.painter
+        painter.save()
+        painter.setClipRect(block.adjusted(0, block.height() * (1 - level), 0, 0))
+        canvas.box(block, radius, fill=canvas.color(color, alpha))
+        painter.restore()
+    is_there = phase is Phase.DURING
+    canvas.box(
+        block,
+        radius,
+        line=canvas.color("text", 215) if active else canvas.color("memory_line"),
+        width=1.8 if active else 1.2,
+        dashed=not is_there,
+    )
+    if box.label is not None:
+        _write_beside(canvas, box, box.label, is_there)
+    else:
+        _write_inside(canvas, box, phase, level)
+
+
+def _write_beside(canvas: Canvas, box: TensorBox, label: QRectF, is_there: bool) -> None:
+    color = "text" if is_there else "muted"
+    used = canvas.text(label, box.tensor.name, 13.5, color, weight=600)
+    rest = label.adjusted(used + 6 * canvas.u, 0, 2 * canvas.u, 0)
+    if rest.width() > 20 * canvas.u:
+        canvas.text(rest, format_bytes(box.tensor.n_bytes), 13, "muted")
+
+
+def _write_inside(canvas: Canvas, box: TensorBox, phase: Phase, level: float) -> None:
+    block, u = box.block, canvas.u
+    is_there = phase is Phase.DURING
+    filled = is_there and level > 0.55
+    color = "tensor_text" if filled else "text" if is_there else "muted"
+    line_color = "tensor_text" if is_there and level > 0.3 else "muted"
+    lines = _size_lines(canvas, box.tensor, block.width() - 6 * u)
+    if phase is Phase.AFTER and block.height() > (24 + 17 * (len(lines) + 1)) * u:
+        lines.append("freed")
+    middle = block.center().y()
+    name_height, line_height = 22 * u, 17 * u
+    top = middle - (name_height + line_height * len(lines)) / 2
+    inside = block.adjusted(2 * u, 0, -2 * u, 0)
+    name = QRectF(inside.x(), top, inside.width(), name_height)
+    size = _fitting_size(canvas, box.tensor.name, inside.width())
+    canvas.text(name, box.tensor.name, size, color, weight=600, align=CENTER)
+    for i, words in enumerate(lines):
+        rect = QRectF(inside.x(), name.bottom() + i * line_height, inside.width(), line_height)
+        canvas.text(rect, words, 13, line_color, align=CENTER)
+
+
+def _fitting_size(canvas: Canvas, name: str, width: float) -> float:
+    """A large name where there is room, down to the least size that is read."""
+    for size in (17.0, 15.0, 13.5):
+        if canvas.text_width(name, size, 600) <= width:
+            return size
+    return 13.0
+
+
+def _size_lines(canvas: Canvas, tensor: Tensor, width: float) -> list[str]:
+    """The tensor's bytes on one line, or number and unit on two where it is narrow."""
+    whole = format_bytes(tensor.n_bytes)
+    if canvas.text_width(whole, 13) <= width:
+        return [whole]
+    return list(split_bytes(tensor.n_bytes))
+
+
+def draw_others(canvas: Canvas, lane: Lane, moment: Moment) -> None:
+    """The tensors that are not in view, summed up, so that none is ever removed."""
+    if lane.others is None:
+        return
+    rect, u = lane.others, canvas.u
+    in_use = sum(
+        life.tensor.n_bytes
+        for life in lane.other_lives
+        if moment.lives[life.tensor.id] is Phase.DURING
+    )
+    canvas.box(rect, 6, line=canvas.color("memory_line"), width=1.2, dashed=True)
+    middle = rect.center().y()
+    for dy, words, color in (
+        (-19, f"{len(lane.other_lives)} more", "text"),
+        (0, "in use", "muted"),
+        (17, format_bytes(in_use), "muted"),
+    ):
+        row = QRectF(rect.x(), middle + (dy - 9) * u, rect.width(), 18 * u)
+        canvas.text(row, words, 13, color, weight=600 if dy < 0 else 400, align=CENTER)
+
+
+def draw_rail(canvas: Canvas, box: TensorBox, lane: Lane) -> None:
+    """The faint line that leads from a square down to the band's edge."""
+    if box.rail_x is None:
+        return
+    corner = QPointF(box.rail_x, box.block.center().y())
+    color = canvas.color("memory_line")
+    canvas.line(QPointF(box.block.x(), corner.y()), corner, color, 1.0)
+    canvas.line(corner, QPointF(box.rail_x, lane.band.bottom()), color, 1.0)

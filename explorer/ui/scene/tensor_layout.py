@@ -1,0 +1,226 @@
+"""Where each tensor lies in the memory band: areas in proportion to bytes, with a least size.
+
+Large tensors are blocks of the band's height, so their widths are in proportion. Tensors for
+which that block would be too narrow to read are squares of the true area in a column, with their
+names beside them; their streams leave by a rail at the column's left.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRectF
+
+from explorer.model.tensor import Tensor
+
+BLOCK_GAP = 9.0
+LEAST_BLOCK_WIDTH = 36.0
+LEAST_SQUARE = 8.0
+ROW_HEIGHT = 24.0
+LABEL_GAP = 5.0
+RAIL_STEP = 6.0
+RAIL_TURN = 6.0
+"""Between the last rail and the squares: room for an arrow head."""
+MOST_OF_BAND = 0.4
+"""A lone tensor must not fill the band: there would be nothing to compare it with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorBox:
+    """A tensor's place.
+
+    Attributes:
+        tensor: The tensor.
+        block: Its area, in proportion to its bytes.
+        label: Where the name is written beside a square; None if it is written in the block.
+        rail_x: Where the streams of a square run down; None for a block.
+    """
+
+    tensor: Tensor
+    block: QRectF
+    label: QRectF | None = None
+    rail_x: float | None = None
+
+    @property
+    def is_square(self) -> bool:
+        """Whether it is a small square with its name beside."""
+        return self.label is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Area:
+    """The room for tensors, how many square pixels a byte takes, and the labels' widths."""
+
+    rect: QRectF
+    u: float
+    per_byte: float
+    label_widths: Mapping[str, float]
+
+    def width(self, tensor: Tensor) -> float:
+        """Width of the tensor's block at the band's full height."""
+        return tensor.n_bytes * self.per_byte / self.rect.height()
+
+    def side(self, tensor: Tensor) -> float:
+        """Side of the tensor's square, no less than can be seen and no more than fits."""
+        side = math.sqrt(tensor.n_bytes * self.per_byte)
+        return min(max(side, LEAST_SQUARE * self.u), self.rect.height())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """What is to be placed in a band, and in which room.
+
+    Attributes:
+        tensors: In the order in which they should lie, so that streams stay short.
+        late: Ids of those used mostly by later kernels: their squares lie at the right.
+        label_widths: Width of each tensor's name and size, in pixels, by id.
+        rect: The room for them.
+        u: Length of the scene's unit in pixels.
+        most_per_byte: Square pixels a byte at most, so that two bands can share a scale.
+    """
+
+    tensors: Sequence[Tensor]
+    late: frozenset[str]
+    label_widths: Mapping[str, float]
+    rect: QRectF
+    u: float
+    most_per_byte: float = math.inf
+
+
+def area_per_byte(shelf: Shelf) -> float:
+    """Square pixels a byte at which everything fits."""
+    return _choose_scale(shelf)[0].per_byte
+
+
+def place_tensors(shelf: Shelf) -> dict[str, TensorBox]:
+    """Place the tensors in the band; boxes by tensor id."""
+    area, small = _choose_scale(shelf)
+    rect, u = shelf.rect, shelf.u
+    left, right = _sides(small, shelf)
+    large = [tensor for tensor in shelf.tensors if tensor not in small]
+    boxes: dict[str, TensorBox] = {}
+    x = _place_columns(left, area, rect.x(), boxes)
+    for tensor in large:
+        width = area.width(tensor)
+        block = QRectF(x, rect.y(), width, rect.height())
+        boxes[tensor.id] = TensorBox(tensor=tensor, block=block)
+        x += width + BLOCK_GAP * u
+    _place_columns(right, area, x, boxes)
+    _spread(boxes, rect)
+    return boxes
+
+
+def _sides(small: Sequence[Tensor], shelf: Shelf) -> tuple[list[Tensor], list[Tensor]]:
+    """Squares at the left and at the right, in the shelf's order."""
+    left = [t for t in shelf.tensors if t in small and t.id not in shelf.late]
+    right = [t for t in shelf.tensors if t in small and t.id in shelf.late]
+    return left, right
+
+
+def _choose_scale(shelf: Shelf) -> tuple[_Area, list[Tensor]]:
+    """The largest scale at which all fit, and the tensors too small for a block at that scale.
+
+    The smallest leave first: each that does gives the others more room. One whose name beside a
+    square would take more room than its block frees stays a block, however narrow.
+    """
+    small: list[Tensor] = []
+    area = _area_for(list(shelf.tensors), small, shelf)
+    while True:
+        large = [tensor for tensor in shelf.tensors if tensor not in small]
+        least = LEAST_BLOCK_WIDTH * shelf.u
+        too_narrow = [tensor for tensor in large if area.width(tensor) < least]
+        if not too_narrow or len(large) == 1:
+            return area, small
+        fewer = min(too_narrow, key=lambda tensor: tensor.n_bytes)
+        next_small = [*small, fewer]
+        next_area = _area_for([t for t in large if t is not fewer], next_small, shelf)
+        if next_area.per_byte < area.per_byte:
+            return area, small
+        small, area = next_small, next_area
+
+
+def _area_for(large: Sequence[Tensor], small: Sequence[Tensor], shelf: Shelf) -> _Area:
+    """The room with the scale that fits if ``large`` are blocks and ``small`` squares."""
+    rect, u = shelf.rect, shelf.u
+    biggest = max((tensor.n_bytes for tensor in shelf.tensors), default=0)
+    if biggest == 0:
+        return _Area(rect, u, 0.0, shelf.label_widths)
+    per_byte = min(shelf.most_per_byte, MOST_OF_BAND * rect.width() * rect.height() / biggest)
+    area = _Area(rect, u, per_byte, shelf.label_widths)
+    # Squares shrink with the scale, and with them their columns: a few rounds settle it.
+    for _ in range(3 if large else 0):
+        columns = sum(
+            _column_width(column, area) + BLOCK_GAP * u
+            for side in _sides(small, shelf)
+            for column in _columns(side, area)
+        )
+        free = rect.width() - columns - BLOCK_GAP * u * max(0, len(large) - 1)
+        fitting = max(free, 0.0) * rect.height() / sum(tensor.n_bytes for tensor in large)
+        area = _Area(rect, u, min(per_byte, fitting), shelf.label_widths)
+    return area
+
+
+def _columns(tensors: Sequence[Tensor], area: _Area) -> list[list[Tensor]]:
+    """Distribute squares over columns that are no higher than the band."""
+    columns: list[list[Tensor]] = []
+    used = math.inf
+    for tensor in tensors:
+        height = _row_height(tensor, area)
+        if used + height > area.rect.height() + 0.5:
+            columns.append([])
+            used = 0.0
+        columns[-1].append(tensor)
+        used += height
+    return columns
+
+
+def _row_height(tensor: Tensor, area: _Area) -> float:
+    return max(ROW_HEIGHT * area.u, min(area.side(tensor) + 4 * area.u, area.rect.height()))
+
+
+def _column_width(column: Sequence[Tensor], area: _Area) -> float:
+    widest = max(area.side(tensor) for tensor in column)
+    label = max(area.label_widths[tensor.id] for tensor in column)
+    return (RAIL_STEP * len(column) + RAIL_TURN + LABEL_GAP) * area.u + widest + label
+
+
+def _place_columns(
+    tensors: Sequence[Tensor], area: _Area, x: float, boxes: dict[str, TensorBox]
+) -> float:
+    """Place squares in columns from ``x`` on; returns where the next thing may begin."""
+    u = area.u
+    for column in _columns(tensors, area):
+        widest = max(area.side(tensor) for tensor in column)
+        heights = [_row_height(tensor, area) for tensor in column]
+        y = area.rect.y() + max(0.0, area.rect.height() - sum(heights)) / 2
+        squares_x = x + (RAIL_STEP * len(column) + RAIL_TURN) * u
+        for row, (tensor, height) in enumerate(zip(column, heights, strict=True)):
+            side = area.side(tensor)
+            block = QRectF(
+                squares_x + (widest - side) / 2, y + (height - side) / 2, side, side
+            )  # fmt: skip
+            label_x = squares_x + widest + LABEL_GAP * u
+            label = QRectF(label_x, y, area.label_widths[tensor.id], height)
+            boxes[tensor.id] = TensorBox(
+                tensor=tensor, block=block, label=label, rail_x=x + RAIL_STEP * u * row
+            )
+            y += height
+        x += _column_width(column, area) + BLOCK_GAP * u
+    return x
+
+
+def _spread(boxes: dict[str, TensorBox], rect: QRectF) -> None:
+    """Move the boxes so that room left over lies evenly at both sides."""
+    if not boxes:
+        return
+    edges = [
+        box.block.right() if box.label is None else box.label.right() for box in boxes.values()
+    ]
+    shift = max(0.0, rect.right() - max(edges)) / 2
+    for key, box in boxes.items():
+        boxes[key] = TensorBox(
+            tensor=box.tensor,
+            block=box.block.translated(shift, 0),
+            label=None if box.label is None else box.label.translated(shift, 0),
+            rail_x=None if box.rail_x is None else box.rail_x + shift,
+        )
