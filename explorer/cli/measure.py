@@ -59,6 +59,7 @@ class Measurement:
     def _measure_rest(self) -> str | None:
         """Ask for the strategies that are left; returns why the next of them failed, if it did."""
         rest = replace(self._request, strategies=self._request.strategies[len(self.runs) :])
+        failure = None
         try:
             for reply in self._client.request(rest):
                 if isinstance(reply, Progress):
@@ -68,10 +69,11 @@ class Measurement:
                 elif isinstance(reply, RequestFailed):
                     if reply.usage:
                         raise UsageError(reply.sentence)
-                    return reply.sentence
+                    failure = reply.sentence
         except WorkerEndedError as error:
             return str(error)
-        return None if len(self.runs) == len(self._request.strategies) else "It gave no result."
+        is_whole = len(self.runs) == len(self._request.strategies)
+        return None if is_whole else failure or "The worker gave no result for it."
 
     def _failed(self, sentence: str, abilities: Abilities) -> Run:
         spec = self._request.strategies[len(self.runs)]

@@ -71,6 +71,7 @@ class WorkerClient:
         self._selector: selectors.BaseSelector | None = None
         self._buffer = bytearray()
         self._at_end = False
+        self._is_busy = False
         self.abilities: Abilities | None = None
 
     def __enter__(self) -> "WorkerClient":
@@ -115,18 +116,22 @@ class WorkerClient:
     def request(self, request: Request) -> Iterator[Reply]:
         """Send a request and give its replies as they come, ``RequestDone`` left out.
 
-        Leaving the iterator early leaves the worker busy: :meth:`cancel` it.
+        Leaving the iterator early gives the request up: the next one gets a new worker.
 
         Raises:
             UsageError: As :meth:`start`.
             WorkerEndedError: The worker ended before it had answered.
         """
+        if self._is_busy:
+            self.cancel()
         while True:
             self.start()
+            self._is_busy = True
             self._send(encode(request))
             is_answered = False
             for reply in self._replies():
                 if isinstance(reply, RequestDone):
+                    self._is_busy = False
                     return
                 is_answered = True
                 yield reply
@@ -264,4 +269,4 @@ class WorkerClient:
             self._errors.close()
         self._process = self._selector = self._errors = self.abilities = None
         self._buffer.clear()
-        self._at_end = False
+        self._at_end = self._is_busy = False

@@ -157,6 +157,12 @@ def test_cancel_ends_a_compile_within_a_second(client: WorkerClient) -> None:
     assert_works(client)
 
 
+def test_a_request_that_is_given_up_half_way_disturbs_no_other(client: WorkerClient) -> None:
+    replies = client.request(RunRequest(chain="raise_error"))
+    next(replies)
+    assert_works(client)
+
+
 def state_of(process_id: int) -> str:
     try:
         with open(f"/proc/{process_id}/stat") as file:

@@ -1,0 +1,98 @@
+"""A session that answers a run request with hand-made runs; it imports no torch.
+
+What it does for a strategy is set by ``KX_FAKE``: ``strategy=deed`` pairs, for example
+``compile=abort``. The deeds are those below; without one the strategy succeeds.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from explorer.model.device import Abilities, DeviceAbility, StrategyAbility
+from explorer.model.errors import ExplorerError, UsageError
+from explorer.model.messages import (
+    Check,
+    DoctorReport,
+    DoctorRequest,
+    Progress,
+    RunFinished,
+    RunRequest,
+    Stage,
+)
+from explorer.model.strategies import parse_spec
+from tests.fixtures_runs import CPU, CPU_VERSIONS, cpu_attention
+
+if TYPE_CHECKING:
+    from explorer.model.messages import Request
+    from explorer.worker.server import Emit
+
+SESSION = "tests.cli.fake_session:FakeSession"
+ABILITIES = Abilities(
+    versions=CPU_VERSIONS,
+    devices=(
+        DeviceAbility(
+            device=CPU,
+            counters=False,
+            counters_sentence="A CPU has no counter that we read.",
+            strategies=(
+                StrategyAbility(spec="eager", title="eager", available=True),
+                StrategyAbility(
+                    spec="cudagraph", title="g", available=False, reason="It needs a GPU."
+                ),
+            ),
+        ),
+    ),
+    default_device="cpu",
+)
+
+
+class FakeSession:
+    def abilities(self) -> Abilities:
+        return ABILITIES
+
+    def handle(self, request: Request, emit: Emit) -> None:
+        if isinstance(request, DoctorRequest):
+            checks = (
+                Check(name="compiler", ok=True, sentence="g++ is there."),
+                Check(name="counters", ok=False, sentence="There are none.", remedy="Use a GPU."),
+            )
+            emit(DoctorReport(abilities=ABILITIES, checks=checks))
+            return
+        assert isinstance(request, RunRequest)
+        if request.device not in ("auto", "cpu"):
+            raise UsageError(f"There is no device {request.device!r}; there is cpu.")
+        deeds = dict(pair.split("=") for pair in os.environ.get("KX_FAKE", "").split())
+        for place, spec in enumerate(request.strategies):
+            emit(
+                Progress(
+                    stage=Stage.COMPILE,
+                    sentence="generating kernels",
+                    fraction=place / len(request.strategies),
+                    strategy=spec,
+                )
+            )
+            act(deeds.get(spec, ""))
+            run = replace(
+                cpu_attention(f"{spec} seed {request.seed}"),
+                strategy=parse_spec(spec),
+                seed=request.seed,
+                error="It did not fit." if deeds.get(spec) == "error" else None,
+            )
+            emit(RunFinished(run=run))
+
+
+def act(deed: str) -> None:
+    if deed == "abort":
+        os.abort()
+    elif deed == "raise":
+        raise RuntimeError("inside")
+    elif deed == "refuse":
+        raise ExplorerError("It will not do.")
+    elif deed == "hang":
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        time.sleep(600)

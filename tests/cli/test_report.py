@@ -1,0 +1,213 @@
+"""The table: its numbers are those of the runs, its words never claim more than was measured."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from explorer.cli.progress import ProgressDisplay
+from explorer.cli.report import report
+from explorer.cli.table import Column, render, shortened
+from explorer.model.messages import Progress, Stage
+from explorer.model.run import CompileCost, GraphBreak, Run, Timing
+from explorer.recording import runs_to_plain, save_recording
+from tests.fixtures_runs import (
+    compiled_attention,
+    cpu_attention,
+    eager_attention,
+    failed_run,
+    sdpa_attention,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.cli.conftest import Outcome
+
+
+def row(text: str, start: str) -> list[str]:
+    """The cells of the first row that starts so: cells are two blanks or more apart."""
+    line = next(line for line in text.splitlines() if line.startswith(start))
+    return re.split(r"\s{2,}", line.strip())
+
+
+def test_columns_are_aligned() -> None:
+    columns = [
+        Column(title="name", is_text=True),
+        Column(title="a", group="a long group"),
+        Column(title="b", group="a long group"),
+        Column(title="end"),
+    ]
+    assert render(columns, [["x", "1", "22", "3"], [], ["longer", "100", "2", "3"]]) == [
+        "        a long group",
+        "name           a   b  end",
+        "-------------------------",
+        "x              1  22    3",
+        "-------------------------",
+        "longer       100   2    3",
+    ]
+
+
+def test_a_long_text_is_cut_with_a_sign() -> None:
+    assert shortened("abcdef", 6) == "abcdef"
+    assert shortened("abcdefg", 6) == "abcde…"
+
+
+def test_a_strategy_has_its_time_traffic_and_error() -> None:
+    text = report((eager_attention(), sdpa_attention()))
+    assert row(text, "sdpa = cuDNN") == [
+        "sdpa = cuDNN", "1.14 ms", "[1.14–1.14 ms]", "5", "cold L2, events", "4.69×", "1",
+        "101 MB", "16.9 MB", "counted", "3.24 GB", "3.9e-03",
+    ]  # fmt: skip
+    assert row(text, "eager ")[5] == "baseline"
+    assert "on 25% of the output" in text
+
+
+def test_modelled_and_counted_stand_side_by_side() -> None:
+    text = report((eager_attention(),))
+    assert row(text, "3  add") == [
+        "3", "add", "elementwise_kernel<128, 4, CUDAFu…", "mask", "1,410", "1,107", "2,147",
+        "+93.9%", "1,074", "1,086", "+1.1%", "2,293",
+    ]  # fmt: skip
+    assert row(text, "   sum")[2:] == ["5,453", "6,495", "+19.1%", "5,922", "5,915", "-0.1%"]
+
+
+def test_a_few_bytes_get_no_percentage() -> None:
+    seed = row(report((compiled_attention(),)), "1  seed")
+    assert seed[:4] == ["1", "seed", "distribution_elementwise_grid_str…", "helper"]
+    assert not any("%" in cell for cell in seed)
+
+
+def test_a_cpu_has_loop_nests_without_a_time_and_no_counted_column() -> None:
+    text = report((cpu_attention(),))
+    assert "DRAM traffic" in text
+    assert "counted" not in text
+    assert row(text, "     loop 1") == ["loop 1", "scale+mask+softmax", "33.6", "0.016"]
+
+
+def test_a_speed_up_needs_a_named_baseline_and_clear_ranges() -> None:
+    assert "over eager" not in report((compiled_attention(), sdpa_attention()))
+    eager = eager_attention()
+    close = replace(compiled_attention(), timing=eager.timing)
+    assert row(report((eager, close)), "compile ")[5] == "equal within noise"
+    untimed = replace(close, timing=Timing())
+    assert row(report((eager, untimed)), "compile ")[5] == "–"
+
+
+def test_a_failed_run_says_why() -> None:
+    text = report((eager_attention(), failed_run()))
+    assert "eager: failed: CUDA ran out of memory at 180 GB" in text
+    assert row(text, "eager    ")[1] != "failed"
+    assert any(re.search(r"^eager +failed +–", line) for line in text.splitlines())
+
+
+def test_other_work_gets_a_heading_of_its_own() -> None:
+    text = report((eager_attention(), cpu_attention()))
+    assert text.count("Attention, as in the textbook (attention)") == 2
+    assert "on NVIDIA H200 (cuda:0), torch 2.11.0, triton 3.6.0, driver 580.0" in text
+    assert "over eager" not in text
+
+
+def test_what_has_to_be_known_stands_below() -> None:
+    cost = CompileCost(first_call_s=5.25, graph_breaks=(GraphBreak(place="f:3", reason="print"),))
+    run = replace(compiled_attention(), compile=cost, warnings=("The machine was busy.",))
+    lines = report((run,)).splitlines()
+    assert lines[-4:] == [
+        "  compile: the first call took 5.25 s",
+        "  compile: graph break at f:3: print",
+        "  compile: Counted per launch in 0.9 s. Cache: as the launch before left it.",
+        "  compile: The machine was busy.",
+    ]
+
+
+def test_an_inaccurate_result_is_told() -> None:
+    run = eager_attention()
+    assert run.accuracy is not None
+    wrong = replace(run, accuracy=replace(run.accuracy, max_abs_error=0.5, passed=False))
+    assert row(report((wrong,)), "eager ")[-1] == "5.0e-01 too large"
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> tuple[Path, tuple[Run, ...]]:
+    runs = (eager_attention(), compiled_attention())
+    path = tmp_path / "runs.kx"
+    save_recording(path, runs)
+    return path, runs
+
+
+def test_show_prints_the_table_of_a_run(
+    cli: Callable[..., Outcome], recording: tuple[Path, tuple[Run, ...]]
+) -> None:
+    path, runs = recording
+    done = cli("show", str(path))
+    assert (done.code, done.err) == (0, "")
+    assert done.out == report(runs) + "\n"
+
+
+def test_show_json_is_the_recording(
+    cli: Callable[..., Outcome], recording: tuple[Path, tuple[Run, ...]]
+) -> None:
+    path, runs = recording
+    assert json.loads(cli("show", str(path), "--json").out) == json.loads(
+        json.dumps(runs_to_plain(runs))
+    )
+
+
+def test_show_refuses_what_is_no_recording(cli: Callable[..., Outcome], tmp_path: Path) -> None:
+    foreign = tmp_path / "notes.kx"
+    foreign.write_text("hello")
+    empty = tmp_path / "empty.kx"
+    save_recording(empty, ())
+    for path, words in (
+        (foreign, "is not a recording"),
+        (empty, "holds no run"),
+        (tmp_path / "missing.kx", "could not be read: No such file"),
+        (tmp_path, "could not be read: Is a directory"),
+    ):
+        done = cli("show", str(path))
+        assert (done.code, done.out) == (1, "")
+        assert words in done.err
+        assert done.err.count("\n") == 1
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def step(share: float, sentence: str = "generating kernels.") -> Progress:
+    return Progress(stage=Stage.COMPILE, sentence=sentence, fraction=share, strategy="compile")
+
+
+def test_a_terminal_sees_one_line_rewritten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    terminal = Terminal()
+    display = ProgressDisplay(terminal)
+    display.update(step(0.25))
+    display.update(step(1.5, "a sentence that is much too long for it"))
+    display.close()
+    parts = terminal.getvalue().split("\r\x1b[K")
+    assert parts[1].startswith(" 25 %  compile  compile: generating ke…")
+    assert len(parts[2]) == 39
+    assert parts[2].startswith("100 %")
+    assert parts[3] == ""
+    assert "\n" not in terminal.getvalue()
+
+
+def test_a_log_gets_a_line_a_step_and_no_share() -> None:
+    log = io.StringIO()
+    display = ProgressDisplay(log)
+    for share in (0.1, 0.2, 0.3):
+        display.update(step(share))
+    display.update(step(0.4, "timing"))
+    display.finished(failed_run())
+    display.close()
+    assert log.getvalue().splitlines() == [
+        "compile  compile: generating kernels", "compile  compile: timing", "eager: failed",
+    ]  # fmt: skip

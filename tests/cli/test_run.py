@@ -1,0 +1,187 @@
+"""``run``: one run a strategy in the order asked for, saved and printed whatever happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from explorer.recording import load_recording
+from tests.cli.fake_session import SESSION
+from tests.conftest import CHECKOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.cli.conftest import Outcome
+
+
+def specs(path: Path) -> list[str]:
+    return [run.strategy.spec for run in load_recording(path)]
+
+
+def test_without_a_strategy_eager_and_compile_run(cli: Callable[..., Outcome]) -> None:
+    done = cli("run", "attention", "--json")
+    assert done.code == 0
+    document = json.loads(done.out)
+    assert (document["format"], document["version"]) == ("kernel-explorer", 1)
+    assert [run["strategy"]["name"] for run in document["runs"]] == ["eager", "compile"]
+    assert document["runs"][0]["chain"]["name"] == "attention"
+    launch = document["runs"][0]["launches"][0]
+    assert launch["duration_us"] == 9800.0
+    assert set(launch["bytes_read"]) >= {"planned", "modelled", "counted", "sampled"}
+    assert launch["bytes_read"]["counted"] is None
+
+
+def test_the_order_and_the_number_are_as_asked(cli: Callable[..., Outcome]) -> None:
+    asked = ["sdpa", "compile:max-autotune", "eager", "eager"]
+    arguments = [part for spec in asked for part in ("--strategy", spec)]
+    done = cli("run", "attention", *arguments, "--json", "--seed", "7")
+    runs = json.loads(done.out)["runs"]
+    assert [run["id"] for run in runs] == [f"{spec} seed 7" for spec in asked]
+    assert runs[1]["strategy"]["option"] == "max-autotune"
+
+
+def test_progress_goes_to_stderr_and_the_table_to_stdout(cli: Callable[..., Outcome]) -> None:
+    done = cli("run", "attention", "--strategy", "eager")
+    assert done.code == 0
+    assert done.err.splitlines() == [
+        "starting: the worker loads torch",
+        "eager  compile: generating kernels",
+        "eager: done, 40.7 ms",
+    ]
+    assert done.out.startswith("Attention, as in the textbook (attention)\n")
+    assert "cpp_fused__softmax" in done.out
+
+
+def test_a_failed_run_stays_in_the_list(
+    cli: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KX_FAKE", "eager=error")
+    path = tmp_path / "runs.kx"
+    done = cli("run", "attention", "--json", "--save", str(path))
+    assert done.code == 1
+    assert [run["error"] for run in json.loads(done.out)["runs"]] == ["It did not fit.", None]
+    assert done.err.splitlines()[-1] == "kernel-explorer: eager failed: It did not fit."
+    assert specs(path) == ["eager", "compile"]
+
+
+@pytest.mark.parametrize(
+    ("deed", "words"),
+    [
+        ("abort", "The worker crashed (aborted, SIGABRT)"),
+        ("raise", "The request failed: RuntimeError: inside (fake_session.py, line "),
+        ("refuse", "It will not do."),
+    ],
+)
+def test_a_strategy_that_ends_its_worker_spoils_no_other(
+    cli: Callable[..., Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    deed: str,
+    words: str,
+) -> None:
+    monkeypatch.setenv("KX_FAKE", f"compile={deed}")
+    path = tmp_path / "runs.kx"
+    three = ("--strategy", "eager", "--strategy", "compile", "--strategy", "sdpa")
+    done = cli("run", "attention", *three, "--set", "seq_len=128", "--save", str(path))
+    assert done.code == 1
+    assert "Traceback" not in done.err
+    assert done.err.splitlines()[-1].startswith(f"kernel-explorer: compile failed: {words}")
+    eager, failed, sdpa = load_recording(path)
+    assert eager.error is None
+    assert sdpa.error is None
+    assert failed.error is not None
+    assert words in failed.error
+    assert failed.launches == ()
+    assert failed.strategy.spec == "compile"
+    assert failed.graph == eager.graph
+    assert failed.device.id == "cpu"
+    assert failed.chain.parameters["seq_len"] == 128
+    assert failed.chain.parameters["heads"] == 4
+
+
+def test_a_device_that_is_not_there_is_wrong_usage(cli: Callable[..., Outcome]) -> None:
+    done = cli("run", "attention", "--device", "cuda:1")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith("kernel-explorer: There is no device 'cuda:1'; there is cpu.\n")
+
+
+def test_an_unwritable_file_is_refused_before_anything_runs(
+    cli: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    for path, words in (
+        (tmp_path / "missing" / "runs.kx", "No such file or directory"),
+        (tmp_path, "it is a folder"),
+    ):
+        done = cli("run", "attention", "--save", str(path))
+        assert (done.code, done.out) == (1, "")
+        assert done.err.startswith(f"kernel-explorer: {path} could not be written: ")
+        assert words in done.err
+        assert "starting" not in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_fills_up_loses_no_result(
+    cli: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("explorer.recording.write_atomically", full)
+    done = cli("run", "attention", "--json", "--save", str(tmp_path / "runs.kx"))
+    assert done.code == 1
+    assert len(json.loads(done.out)["runs"]) == 2
+    assert done.err.endswith("runs.kx could not be written: No space left on device.\n")
+
+
+INTERRUPTED = """
+import functools, sys
+from explorer.cli import main, run
+from explorer.worker.blocking import WorkerClient
+run.WorkerClient = functools.partial(WorkerClient, server_arguments=("--session", {session!r}))
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def interrupt(*arguments: str) -> tuple[int, str, str]:
+    """Run the program, send SIGINT while the second strategy hangs, and collect what it left."""
+    program = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED.format(session=SESSION), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "KX_FAKE": "compile=hang"},
+    )
+    assert program.stderr is not None
+    told = ""
+    while "compile  compile: " not in told:
+        line = program.stderr.readline()
+        assert line, told
+        told += line
+    program.send_signal(signal.SIGINT)
+    out, err = program.communicate(timeout=10)
+    return program.returncode, out, told + err
+
+
+def test_an_interrupt_saves_and_prints_what_is_done(tmp_path: Path) -> None:
+    path = tmp_path / "runs.kx"
+    code, out, err = interrupt("run", "attention", "--json", "--save", str(path))
+    assert code == 130
+    assert err.endswith("kernel-explorer: interrupted after 1 of 2 runs.\n")
+    assert "Traceback" not in err
+    assert [run["strategy"]["name"] for run in json.loads(out)["runs"]] == ["eager"]
+    assert specs(path) == ["eager"]
+    # The fixture that looks for leftovers finds the worker or its child if either still runs.
+
+
+def test_an_interrupt_before_anything_is_done_prints_nothing() -> None:
+    code, out, err = interrupt("run", "attention", "--strategy", "compile")
+    assert (code, out) == (130, "")
+    assert err.endswith("interrupted after 0 of 1 runs.\n")

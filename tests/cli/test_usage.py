@@ -1,0 +1,158 @@
+"""Wrong usage: exit code 2 and one sentence that names the thing, before any worker starts."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from explorer import __version__
+from explorer.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.cli.conftest import Outcome
+
+WRONG = {
+    "frobnicate": "'frobnicate'",
+    "chains nope": "There is no chain 'nope'",
+    "run": "CHAIN",
+    "run nope": "There is no chain 'nope'",
+    "run attention --strategy fastest": "There is no strategy 'fastest'",
+    "run attention --strategy compile:fast": "no option 'fast'",
+    "run attention --strategy flex": "'flex' is not yet built",
+    "run attention --strategy plan:qk+scale": "'plan:qk+scale' is not yet built",
+    "run attention --set color=red": "no parameter 'color'",
+    "run attention --set seq_len=0": "seq_len=0 is out of range: it takes 1 to 1,048,576",
+    "run attention --set seq_len=1.5": "seq_len=1.5 is not a whole number",
+    "run attention --set seq_len=inf": "seq_len=inf is not a whole number",
+    "run attention --set seq_len=many": "seq_len=many is not a whole number",
+    "run attention --set dropout=1": "dropout=1 is out of range: it takes 0 to below 1",
+    "run attention --set dtype=fp7": "dtype=fp7 is not one of fp32, bf16, fp16",
+    "run attention --set seq_len": "'seq_len' should be name=value",
+    "run attention --set =3": "'=3' should be name=value",
+    "run attention --device tpu": "'tpu' is not auto, cpu, cuda or cuda:N",
+    "run attention --seed -1": "--seed",
+    "run attention --seed x": "'x' is no whole number",
+    "run attention --sweep seq_len=1,2": "--sweep is not yet built",
+    "run attention --input x=fp32[3]": "--input is not yet built",
+    "run my.py:f": "one's own code (my.py:f) is not yet built",
+    "run package.module:Class": "is not yet built",
+    "run attention --worker-python /no/such/python": "/no/such/python does not exist",
+    "doctor --worker-python /no/such/python": "/no/such/python does not exist",
+    "export a.kx b.svg": "Export to .svg is not yet built",
+    "export a.kx b.mp4": "Export to .mp4 is not yet built",
+    "export a.kx b.doc": "b.doc has no known picture format",
+    "export a.kx b": "b has no known picture format",
+    "export a.kx b.png --view front": "There is no view 'front'; there are window, scene,",
+    "export a.kx b.png --size 100": "'100' is no size such as 1440x900",
+    "export a.kx b.png --size 4x4": "each side from 16 to 16384",
+    "export a.kx b.png --size 99999x100": "each side from 16 to 16384",
+    "export a.kx b.png --scale 0": "'0' is no factor from 0.1 to 8",
+    "export a.kx b.png --scale wide": "'wide' is no factor",
+    "export a.kx b.png --theme blue": "'blue'",
+    "export a.kx b.png --at noon": "'noon' is no time such as 350us or 1.2ms",
+    "export a.kx b.png --at -5": "--at",
+    "export a.kx b.png --duration 3": "--duration is for clips",
+    "export a.kx b.png --fps 30": "--fps is for clips",
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_wrong_usage_is_told_in_one_sentence(cli: Callable[..., Outcome], line: str) -> None:
+    done = cli(*line.split())
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err.count("\n") == 1
+    assert done.err.startswith("kernel-explorer: ")
+    assert done.err.endswith(".\n")
+    assert WRONG[line] in done.err
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"kernel-explorer {__version__}\n"
+
+
+def test_a_mistake_of_our_own_is_told_without_a_traceback(
+    cli: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stumble(options: object) -> int:
+        raise KeyError("a key")
+
+    monkeypatch.setattr("explorer.cli.chains.execute", stumble)
+    monkeypatch.delenv("KERNEL_EXPLORER_DEBUG", raising=False)
+    done = cli("chains")
+    assert done.code == 1
+    assert "a mistake in this program, KeyError: 'a key'" in done.err
+    assert "Traceback" not in done.err
+    monkeypatch.setenv("KERNEL_EXPLORER_DEBUG", "1")
+    with pytest.raises(KeyError):
+        cli("chains")
+
+
+def test_an_interrupt_anywhere_exits_130(
+    cli: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait(options: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("explorer.cli.chains.execute", wait)
+    done = cli("chains")
+    assert (done.code, done.err) == (130, "kernel-explorer: interrupted.\n")
+
+
+def test_chains_lists_what_can_be_picked(cli: Callable[..., Outcome]) -> None:
+    done = cli("chains")
+    assert done.code == 0
+    assert "attention  Attention, as in the textbook  qk scale mask softmax dropout pv" in done.out
+    chains = json.loads(cli("chains", "--json").out)["chains"]
+    assert chains[0]["name"] == "attention"
+
+
+def test_a_chain_is_told_with_defaults_ranges_and_ops(cli: Callable[..., Outcome]) -> None:
+    text = cli("chains", "attention").out
+    assert "seq_len        4096      1024  1 to 1,048,576 " in text
+    plain = json.loads(cli("chains", "attention", "--json").out)
+    assert [op["name"] for op in plain["ops"]] == [
+        "qk", "scale", "mask", "softmax", "dropout", "pv",
+    ]  # fmt: skip
+    by_name = {parameter["name"]: parameter for parameter in plain["parameters"]}
+    assert by_name["seq_len"]["default"] == {"cuda": 4096, "cpu": 1024}
+    assert by_name["dropout"]["range"] == "0 to below 1"
+    assert by_name["mask"]["choices"] == ["additive", "causal", "none"]
+
+
+def test_doctor_says_what_can_be_measured_and_the_remedy(cli: Callable[..., Outcome]) -> None:
+    done = cli("doctor")
+    assert done.code == 0
+    assert "cpu: Two-core test processor (the default)" in done.out
+    assert "bytes: modelled. A CPU has no counter that we read." in done.out
+    assert "cudagraph  no       It needs a GPU." in done.out
+    assert "no  counters: There are none.\n      remedy: Use a GPU." in done.out
+    plain = json.loads(cli("doctor", "--json").out)
+    assert plain["checks"][0] == {
+        "name": "compiler", "ok": True, "sentence": "g++ is there.", "remedy": None,
+    }  # fmt: skip
+
+
+def test_a_python_without_torch_is_wrong_usage(
+    cli: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import venv
+
+    from explorer.cli import doctor, run
+    from explorer.worker.blocking import WorkerClient
+
+    for module in (run, doctor):
+        monkeypatch.setattr(module, "WorkerClient", WorkerClient)
+    venv.create(tmp_path / "env", with_pip=False)
+    for line in (["run", "attention"], ["doctor"]):
+        done = cli(*line, "--worker-python", str(tmp_path / "env"))
+        assert (done.code, done.out) == (2, "")
+        assert "has no torch: install it there with" in done.err.splitlines()[-1]
