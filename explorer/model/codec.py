@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 T = TypeVar("T")
 
+LARGEST_INTEGER = 2**63
+
 # Annotations are resolved once a record class: a run holds thousands of records of a few classes.
 _FIELDS: dict[type[Any], dict[str, tuple[Any, bool]]] = {}
 
@@ -115,13 +117,25 @@ def _decode_scalar(annotation: Any, data: object, where: str) -> Any:
         except ValueError:
             known = ", ".join(str(member.value) for member in annotation)
             raise DecodeError(f"{where} is {data!r}; known are {known}") from None
-    if annotation is float and isinstance(data, int | float) and not isinstance(data, bool):
-        return float(data)
-    if annotation is int and isinstance(data, int) and not isinstance(data, bool):
-        return data
+    if isinstance(data, int | float) and not isinstance(data, bool):
+        _check_size(data, where)
+        if annotation is float:
+            return float(data)
+        if annotation is int and isinstance(data, int):
+            return data
     if annotation in (str, bool) and isinstance(data, annotation):
         return data
     raise DecodeError(f"{where} should be {annotation.__name__}, not {_kind(data)}")
+
+
+def _check_size(number: float, where: str) -> None:
+    """Refuse what JSON can spell and no measurement can give: NaN, 1e999, integers of 300 digits.
+
+    Arithmetic on them would fail later, in a place that can't name the file.
+    """
+    fits = abs(number) < LARGEST_INTEGER if isinstance(number, int) else math.isfinite(number)
+    if not fits:
+        raise DecodeError(f"{where} is a number out of any range")
 
 
 def _decode_tuple(items: tuple[Any, ...], data: object, where: str) -> tuple[Any, ...]:
