@@ -58,7 +58,8 @@ class Touch:
         use: The tensor.
         is_write: Written, else read.
         is_fresh: Of a write: what was there before is gone. An update in place is not fresh.
-        argument: The kernel's name for it (``in_ptr0``), if it has one.
+        argument: The kernel's name for it (``in_ptr0``), or an operator's for its result
+            (``logsumexp``), if it has one.
         variable: The generated code's name for it (``buf3``), if it has one.
         n_bytes: Bytes moved where they are not simply ``use.n_bytes``.
     """
@@ -89,6 +90,7 @@ class RecordedCall:
         module_key: Inductor's key of that module.
         module_line: Line there.
         spills: Register spills, as Triton reports them.
+        allocated: Memory that generated code took since the call before; it holds nothing yet.
     """
 
     kind: CallKind
@@ -99,6 +101,7 @@ class RecordedCall:
     module_key: str | None = None
     module_line: int | None = None
     spills: int | None = None
+    allocated: frozenset[int] = frozenset()
 
 
 def computes(operator: torch._ops.OpOverload) -> bool:
@@ -162,11 +165,14 @@ def aten_touches(
             if is_written:
                 writes.append(Touch(use=use, is_write=True, is_fresh=overwrites))
     known = {touch.use.storage for touch in (*reads, *writes)}
-    for tensor in _tensors(result, device_type):
-        use = use_of(tensor)
-        if use.storage not in known and use.n_bytes:
-            known.add(use.storage)
-            writes.append(Touch(use=use, is_write=True, is_fresh=True))
+    results = result if isinstance(result, tuple) else (result,)
+    for value, declared_result in zip(results, operator._schema.returns, strict=False):
+        for tensor in _tensors(value, device_type):
+            use = use_of(tensor)
+            if use.storage not in known and use.n_bytes:
+                known.add(use.storage)
+                argument = declared_result.name or None
+                writes.append(Touch(use=use, is_write=True, is_fresh=True, argument=argument))
     return (*reads, *writes)
 
 

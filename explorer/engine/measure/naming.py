@@ -106,7 +106,11 @@ class _Namer:
         touches = call.touches
         if origin.function is not None:
             touches = _by_nest(touches, origin.function)
+        for storage in call.allocated:
+            self.held.pop(storage, None)
         for touch in touches:
+            if self._reads_nothing(touch):
+                continue
             if touch.is_write:
                 tensor = self._written_tensor(touch, call, origin, finished)
                 written[tensor] = written.get(tensor, 0) + touch.bytes_moved
@@ -121,6 +125,14 @@ class _Namer:
             )
             for tensor in dict.fromkeys((*read, *written))
         )
+
+    def _reads_nothing(self, touch: Touch) -> bool:
+        """Whether a kernel only seems to read: memory that it both writes and reads, still empty.
+
+        Inductor calls a pointer ``in_out`` too when the kernel itself made what it reads there.
+        """
+        is_both = touch.argument is not None and touch.argument.startswith("in_out_ptr")
+        return is_both and not touch.is_write and touch.use.storage not in self.held
 
     def _read_tensor(self, touch: Touch) -> str:
         tensor = self.held.get(touch.use.storage)
@@ -149,7 +161,7 @@ class _Namer:
                 found = self._graph_tensor(op, touch.use)
                 if found is not None:
                     return found
-            return self._add(_description(call, origin), touch.use, TensorRole.WORKSPACE)
+            return self._add(_description(touch, call, origin), touch.use, TensorRole.WORKSPACE)
         notes = origin.notes
         name = None if notes is None else self.origins.op_of(notes, node.name)
         if notes is not None and name is not None and leaves_its_op(notes, node, self.origins):
@@ -219,12 +231,14 @@ def _value_name(node: GraphNode, op: str | None) -> str:
     return short if op is None else f"{op}: {short}"
 
 
-def _description(call: RecordedCall, origin: CallOrigin) -> str:
+def _description(touch: Touch, call: RecordedCall, origin: CallOrigin) -> str:
     """What a person calls a value of which only the call is known."""
     if call.name in _RANDOM_NUMBERS:
         return "random numbers"
     if call.kind is not CallKind.ATEN:
         return "scratch"
+    if touch.argument is not None:
+        return touch.argument.replace("_", " ")
     short = call.name.split(".")[1].strip("_")
     return f"{origin.ops[0]}: {short}" if origin.ops else short
 
@@ -252,8 +266,8 @@ def _by_nest(touches: tuple[Touch, ...], function: FunctionNotes) -> tuple[Touch
                             n_bytes=n_bytes,
                         )
                     )
-    told = {(touch.argument, touch.is_write) for touch in touches}
-    return tuple(split) if told <= {(t.argument, t.is_write) for t in split} else touches
+    told = {touch.argument for touch in touches}
+    return tuple(split) if told <= {touch.argument for touch in split} else touches
 
 
 def _loop_nests(origin: CallOrigin, origins: Origins, prepared: Prepared) -> tuple[LoopNest, ...]:

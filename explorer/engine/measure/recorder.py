@@ -64,11 +64,13 @@ class CallLog:
         device_type: Where tensors count.
         source_file: The chain's file, None if it has none.
         calls: What was seen, in order.
+        allocated: Memory taken by generated code since the last call.
     """
 
     device_type: str
     source_file: str | None
     calls: list[RecordedCall] = field(default_factory=list)
+    allocated: set[int] = field(default_factory=set)
 
     def around(self, call: PendingCall, run: Callable[[], Any]) -> Any:
         """Run the call, then describe it: nothing of it is held alive."""
@@ -87,8 +89,10 @@ class CallLog:
                 module_key=place.module_key,
                 module_line=place.module_line,
                 spills=_spills(call),
+                allocated=frozenset(self.allocated),
             )
         )
+        self.allocated.clear()
         return result
 
 
@@ -165,6 +169,8 @@ def observed(observer: Observer, *, is_compiled: bool) -> Iterator[None]:
             stack.enter_context(_compiled_graphs(mode))
             stack.enter_context(_triton_kernels(observer))
             stack.enter_context(_cpp_functions(observer))
+            if isinstance(observer, CallLog):
+                stack.enter_context(_allocations(observer))
         else:
             stack.enter_context(mode)
         yield
@@ -269,6 +275,26 @@ def _cpp_functions(observer: Observer) -> Iterator[None]:
             if kernel.language == "cpp" and callable(function):
                 wrapped = _wrap(function, kernel, observer)
                 stack.enter_context(patch.object(module, kernel.name, wrapped))
+        yield
+
+
+@contextmanager
+def _allocations(log: CallLog) -> Iterator[None]:
+    """Note the memory that generated code takes: it comes with what was freed there before."""
+
+    def noting(allocate: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        def run(*args: Any, **kwargs: Any) -> torch.Tensor:
+            tensor = allocate(*args, **kwargs)
+            log.allocated.add(tensor.untyped_storage().data_ptr())
+            return tensor
+
+        return run
+
+    with ExitStack() as stack:
+        for module in _generated_modules():
+            for name, value in list(vars(module).items()):
+                if name.startswith("empty_strided_") and callable(value):
+                    stack.enter_context(patch.object(module, name, noting(value)))
         yield
 
 
