@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 
 import pyqtgraph as pg
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
@@ -17,6 +17,7 @@ from typing_extensions import override
 from explorer.model.device import Ceilings
 from explorer.model.roofline import Roof, RooflinePoint
 from explorer.model.units import format_flops_rate, format_rate, three_digits
+from explorer.ui.painting import text_width
 from explorer.ui.theme import Theme, font
 
 FLOPS_UNITS = ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"))
@@ -84,10 +85,12 @@ class _LogAxis(pg.AxisItem):  # type: ignore[misc]
     def __init__(self, orientation: str, face: QFont) -> None:
         super().__init__(orientation)
         self.factor = 1.0
-        self.setStyle(tickFont=face, tickLength=-4, autoExpandTextSpace=True)
+        self.setStyle(tickFont=face, tickLength=-4, autoExpandTextSpace=False)
 
     @override
-    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[object]:
+    def tickValues(
+        self, minVal: float, maxVal: float, size: float
+    ) -> list[tuple[float, list[float]]]:
         offset = math.log10(self.factor)
         decades = range(math.ceil(minVal - offset - 1e-9), math.floor(maxVal - offset + 1e-9) + 1)
         steps = (1, 2, 5) if len(decades) <= 1 else (1,)
@@ -115,7 +118,7 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
         super().__init__(parent=parent, axisItems=axes, background=None)
         self._axes = axes
         self._picture: RooflinePicture | None = None
-        self._theme: Theme | None = None
+        self._zoom = 1.0
         self._labels: list[tuple[pg.TextItem, QPointF]] = []
         self._slope_label: pg.TextItem | None = None
         plot = self.getPlotItem()
@@ -129,7 +132,7 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
 
     def show_picture(self, picture: RooflinePicture, theme: Theme, zoom: float) -> None:
         """Draw afresh."""
-        self._picture, self._theme = picture, theme
+        self._picture, self._zoom = picture, zoom
         self._labels, self._slope_label = [], None
         plot = self.getPlotItem()
         plot.clear()
@@ -151,6 +154,12 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
             axis.setStyle(tickFont=font(12.5 * zoom))
             axis.setPen(pg.mkPen(theme.color("line")))
             axis.setTextPen(pg.mkPen(theme.color("muted")))
+        # pyqtgraph would find these out while painting, one picture too late.
+        face, (low, high) = font(12.5 * zoom), bounds(picture)[1]
+        axis = self._axes["left"]
+        ticks = axis.tickStrings(axis.tickValues(low, high, 0)[0][1], 1, 1)
+        axis.setWidth(max((text_width(tick, face) for tick in ticks), default=0) + 10 * zoom)
+        self._axes["bottom"].setHeight(38 * zoom)
         label = f"FLOP per {picture.memory_name} byte"
         self._axes["bottom"].setLabel(
             text=label, **{"color": theme.muted, "font-size": f"{12.5 * zoom:.0f}px"}
@@ -165,8 +174,10 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
         slope = top - ridge
         style = Qt.PenStyle.SolidLine if rank == 0 else Qt.PenStyle.DashLine
         pen = pg.mkPen(theme.color("text" if rank == 0 else "muted"), width=2.4 - rank, style=style)
-        start = (ends[0], ends[0] + slope) if rank == 0 else (ridge, top)
-        self.plot([start[0], ridge, ends[1]], [start[1], top, top], pen=pen, antialias=True)
+        x, y = [ridge, ends[1]], [top, top]
+        if rank == 0:
+            x, y = [ends[0], *x], [ends[0] + slope, *y]
+        self.plot(x, y, pen=pen, antialias=True)
         ring = pg.ScatterPlotItem(
             [ridge], [top], size=8 * zoom, pen=pen, brush=theme.color("panel"), hoverable=True,
             tip=lambda x, y, data: ridge_words(roof),
@@ -191,7 +202,8 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
         x = [math.log10(mark.point.flops_per_byte) for mark in marks]
         y = [math.log10(mark.point.flops_per_s) for mark in marks]
         pen = pg.mkPen(theme.color("faint"), width=1.5, style=Qt.PenStyle.DotLine)
-        self.plot(x, y, pen=pen, antialias=True)
+        # Below the roofs: painted above them it blanked a piece of a dashed roof.
+        self.plot(x, y, pen=pen, antialias=True).setZValue(-5)
 
     def _add_mark(self, mark: Mark, selected: bool, theme: Theme, zoom: float) -> None:
         x, y = math.log10(mark.point.flops_per_byte), math.log10(mark.point.flops_per_s)
@@ -217,12 +229,13 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
         view = self.getPlotItem().getViewBox()
         self._turn_slope_label()
         spots: list[QPointF] = [view.mapViewToScene(where) for _, where in self._labels]
-        taken = [QRectF(spot.x() - 8, spot.y() - 8, 16, 16) for spot in spots]
+        reach = 8 * self._zoom
+        taken = [QRectF(spot.x() - reach, spot.y() - reach, 2 * reach, 2 * reach) for spot in spots]
         taken += self._along_the_slope()
         for i, spot in enumerate(spots):
             label = self._labels[i][0]
             size = label.boundingRect().size()
-            box = _free_box(spot, size.width(), size.height(), view.sceneBoundingRect(), taken)
+            box = _free_box(spot, size, view.sceneBoundingRect(), taken, self._zoom)
             taken.append(box)
             label.setPos(view.mapSceneToView(box.topLeft()))
 
@@ -266,15 +279,14 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
 
 
 def _free_box(
-    spot: QPointF, width: float, height: float, inside: QRectF, taken: list[QRectF]
+    spot: QPointF, size: QSizeF, inside: QRectF, taken: list[QRectF], zoom: float
 ) -> QRectF:
     """The nearest place for a label round its mark that covers nothing, right of it first."""
-    beside = [
-        (spot.x() + 10, spot.y() - height / 2),
-        (spot.x() - 10 - width, spot.y() - height / 2),
-    ]
+    width, height, near = size.width(), size.height(), 10 * zoom
+    middle = spot.y() - height / 2
+    beside = [(spot.x() + near, middle), (spot.x() - near - width, middle)]
     rows = [spot.y() + step * height for step in (0.35, -1.35, 0.9, -1.9, 1.5, -2.5)]
-    diagonal = [(x, y) for y in rows for x in (spot.x() + 4, spot.x() - 4 - width)]
+    diagonal = [(x, y) for y in rows for x in (spot.x() + near / 2, spot.x() - near / 2 - width)]
     for x, y in (*beside, *diagonal):
         box = QRectF(x, y, width, height)
         # Text has air above and below it; only what is written may not touch.

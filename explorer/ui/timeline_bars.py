@@ -163,7 +163,7 @@ def _draw_dense(
     The share of its time that is busy sets how opaque it is, so the painted area is the busy
     time. Averaging the colours instead would turn mixed lanes into one mud.
     """
-    ratio = painter.device().devicePixelRatioF()
+    ratio = painter.deviceTransform().m11()
     n_pixels = max(round(band.width() * ratio), 1)
     edges = np.linspace(layout.view.start_us, layout.view.end_us, n_pixels + 1)
     busy = np.maximum(row.busy_between(edges), 0.0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QHelpEvent,
     QKeyEvent,
@@ -153,7 +153,8 @@ class TimelineView(QWidget):
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        painter.drawPixmap(0, 0, self._drawn_lanes())
+        # In an export the widget is rendered at another scale than the screen's.
+        painter.drawPixmap(0, 0, self._drawn_lanes(painter.deviceTransform().m11()))
         if self._runs:
             draw_playhead(painter, self.layout_now(), self._selected, self._time_us, self._theme)
         if self.hasFocus():
@@ -164,12 +165,6 @@ class TimelineView(QWidget):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         self._forget()
-
-    @override
-    def changeEvent(self, event: QEvent) -> None:
-        if event.type() == QEvent.Type.DevicePixelRatioChange:
-            self._forget()
-        super().changeEvent(event)
 
     @override
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -278,11 +273,10 @@ class TimelineView(QWidget):
         self._layout = self._lanes_pixmap = None
         self.update()
 
-    def _drawn_lanes(self) -> QPixmap:
+    def _drawn_lanes(self, ratio: float) -> QPixmap:
         """All but the playhead, painted once: playing then costs one bar a frame."""
-        if self._lanes_pixmap is None:
-            ratio = self.devicePixelRatioF()
-            pixmap = QPixmap(self.size() * ratio)
+        if self._lanes_pixmap is None or self._lanes_pixmap.devicePixelRatio() != ratio:
+            pixmap = QPixmap((QSizeF(self.size()) * ratio).toSize())
             pixmap.setDevicePixelRatio(ratio)
             pixmap.fill(self._theme.color("panel"))
             painter = QPainter(pixmap)

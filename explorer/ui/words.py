@@ -105,9 +105,11 @@ def percent(share: float) -> str:
 
 
 def signed_percent(share: float) -> str:
-    """``-0.37`` -> ``−37 %`` with a true minus sign."""
-    sign = "+" if share > 0 else "−" if share < 0 else "±"
-    return f"{sign}{percent(abs(share))}"
+    """``-0.37`` -> ``−37 %`` with a true minus sign; no sign where it rounds to nothing."""
+    size = percent(abs(share))
+    if size == percent(0):
+        return size
+    return f"{'+' if share > 0 else '−'}{size}"
 
 
 def rate_words(run: Run, index: int) -> str:
