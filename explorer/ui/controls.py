@@ -2,12 +2,23 @@
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QComboBox,
+    QPushButton,
+    QStyle,
+    QStyleOptionButton,
+    QStyleOptionComboBox,
+    QStylePainter,
+    QWidget,
+)
 from typing_extensions import override
 
 from explorer.ui.theme import Theme
 
 CHEVRON_PX = 4.5
+TEXT_MARGIN_PX = 50
+"""What a control with an arrow needs beside its text."""
 
 
 class Picker(QComboBox):
@@ -19,16 +30,41 @@ class Picker(QComboBox):
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        painter = QPainter(self)
-        draw_chevron(painter, QPointF(self.width() - 16, self.height() / 2), self._color())
+        painter = QStylePainter(self)
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        # The style would cut a long text off without a sign that there is more.
+        width = self.width() - TEXT_MARGIN_PX
+        option.currentText = _elided(self, option.currentText, width)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+        draw_chevron(painter, QPointF(self.width() - 16, self.height() / 2), _ink(self))
         painter.end()
 
-    def _color(self) -> QColor:
-        group = self.palette().ColorGroup.Active
-        if not self.isEnabled():
-            group = self.palette().ColorGroup.Disabled
-        return self.palette().color(group, self.palette().ColorRole.ButtonText)
+
+class MenuButton(QPushButton):
+    """A button that opens something below it, which its arrow says."""
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QStylePainter(self)
+        option = QStyleOptionButton()
+        self.initStyleOption(option)
+        option.text = _elided(self, option.text, self.width() - TEXT_MARGIN_PX)
+        painter.drawControl(QStyle.ControlElement.CE_PushButton, option)
+        draw_chevron(painter, QPointF(self.width() - 16, self.height() / 2), _ink(self))
+        painter.end()
+
+
+def _elided(widget: QWidget, text: str, width: int) -> str:
+    return widget.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, width)
+
+
+def _ink(widget: QWidget) -> QColor:
+    group = widget.palette().ColorGroup.Active
+    if not widget.isEnabled():
+        group = widget.palette().ColorGroup.Disabled
+    return widget.palette().color(group, widget.palette().ColorRole.ButtonText)
 
 
 def draw_chevron(painter: QPainter, middle: QPointF, color: QColor) -> None:

@@ -32,7 +32,7 @@ class DetailsPanel(Panel):
         self.tabs.addTab(_padded(self.runs), "Session")
         self._words = ElidedLabel("panelHint")
         self._words.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._words.setMinimumWidth(420)
+        self._words.setMinimumWidth(300)
         self._words.setContentsMargins(0, 0, 0, 10)
         self.tabs.setCornerWidget(self._words)
         self.hide_head()

@@ -8,8 +8,11 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from explorer.model.errors import ExplorerError
 from explorer.recording import SUFFIX, load_recording, save_recording
+from explorer.ui.state import drawn
 from explorer.ui.store import Store
 
+EXPORT_SCALE = 2.0
+"""Pixels of the exported picture to one of the window's: sharp on a slide."""
 RECORDINGS = f"Recordings (*{SUFFIX})"
 
 
@@ -78,4 +81,20 @@ class FileActions(QObject):
 
     def export_window(self, path: Path) -> bool:
         """Write the window as it is to a PNG file; tells what came of it."""
-        raise NotImplementedError(path)
+        from explorer.ui.export import save_widget_png
+
+        items = drawn(self._store.state)
+        try:
+            save_widget_png(
+                self._window,
+                path,
+                [item.run for item in items],
+                theme=self._store.theme,
+                scale=EXPORT_SCALE,
+                recorded=any(item.is_recorded for item in items),
+            )
+        except ExplorerError as error:
+            self._store.tell(str(error))
+            return False
+        self._store.tell(f"The window's picture is in {path}.", is_error=False)
+        return True

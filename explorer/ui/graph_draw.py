@@ -17,11 +17,11 @@ from explorer.ui.op_links import (
 from explorer.ui.painting import CENTER, LEFT, RIGHT, draw_text, text_width
 from explorer.ui.theme import Theme, font
 
-BOX_PX = (28.0, 50.0)
+BOX_PX = (24.0, 50.0)
 """Least and greatest height of an op's box."""
-LINK_PX = (26.0, 56.0)
+LINK_PX = (24.0, 56.0)
 """Least and greatest height of the room between two boxes."""
-END_PX = 30.0
+END_PX = 29.0
 """Room for what goes into and comes out of the chain."""
 MARGIN_PX = 12.0
 TWO_LINES_PX = 40.0

@@ -1,29 +1,15 @@
 """The top bar: what the next run measures, on which device, and the button that starts it."""
 
-from PySide6.QtCore import QPointF, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
-from typing_extensions import override
 
 from explorer.chains import CHAINS
 from explorer.model.device import DeviceKind
 from explorer.ui.chain_form import ChainForm
-from explorer.ui.controls import Picker, draw_chevron
+from explorer.ui.controls import MenuButton, Picker
 from explorer.ui.panel import label
 from explorer.ui.state import WorkerPhase, parameters_text, run_blocker
 from explorer.ui.store import Store
-
-
-class MenuButton(QPushButton):
-    """A button that opens something below it, which its arrow says."""
-
-    @override
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        painter = QPainter(self)
-        color = self.palette().color(self.palette().ColorRole.ButtonText)
-        draw_chevron(painter, QPointF(self.width() - 16, self.height() / 2), color)
-        painter.end()
 
 
 class Header(QWidget):
@@ -53,6 +39,7 @@ class Header(QWidget):
         self.parameters.clicked.connect(self.open_form)
         self.form = ChainForm(store, self)
         self.device = Picker("Device of the next run")
+        self.device.setMaximumWidth(200)
         self.device.activated.connect(self._on_device)
         self.worker = label("", "worker")
         self.theme = _button("", "Switch between the dark and the light theme")
@@ -95,9 +82,10 @@ class Header(QWidget):
         row.setSpacing(10)
         row.addWidget(label("Kernel Explorer", "brand"))
         row.addSpacing(10)
-        choices: tuple[QWidget, ...] = (self.chain, self.parameters, self.device, self.worker)
-        for choice in choices:
+        for choice in (self.chain, self.parameters, self.device):
+            choice.setMinimumWidth(110)
             row.addWidget(choice)
+        row.addWidget(self.worker)
         row.addStretch(1)
         for action in (self.theme, self.open, self.export, self.run, self.cancel):
             row.addWidget(action)
@@ -108,7 +96,7 @@ class Header(QWidget):
         for ability in abilities.devices if abilities else ():
             self.device.addItem(ability.device.name, ability.device.id)
         if abilities is None:
-            self.device.addItem("Device: automatic")
+            self.device.addItem("this machine")
         self.device.setEnabled(self.device.count() > 1)
 
     def _refresh(self) -> None:

@@ -12,7 +12,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QShortcut,
 )
-from PySide6.QtWidgets import QApplication, QMainWindow, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from explorer.ui.details_panel import DetailsPanel
@@ -23,6 +23,7 @@ from explorer.ui.message_bar import MessageBar
 from explorer.ui.results_panel import ResultsPanel
 from explorer.ui.scene_panel import ScenePanel
 from explorer.ui.session import Session
+from explorer.ui.splitter import SharingSplitter
 from explorer.ui.state import WorkerPhase
 from explorer.ui.status_line import StatusLine
 from explorer.ui.store import Store
@@ -34,6 +35,8 @@ FIRST_SIZE = (1440, 900)
 LEAST_SIZE = (1120, 640)
 SIDE_PX = (300, 296)
 """Widths of the left and the right column at first."""
+STRATEGIES_PX, DETAILS_PX = 344, 236
+"""Heights of the strategies and of the panel below the scene at first."""
 
 
 class MainWindow(QMainWindow):
@@ -75,14 +78,15 @@ class MainWindow(QMainWindow):
         self._set_theme(store.theme)
 
     def _lay_out(self) -> None:
-        left = _splitter(Qt.Orientation.Vertical, self.graph, self.strategies)
-        left.setSizes([470, 340])
-        centre = _splitter(Qt.Orientation.Vertical, self.scene, self.details)
-        centre.setSizes([560, 250])
-        centre.setStretchFactor(0, 1)
-        columns = _splitter(Qt.Orientation.Horizontal, left, centre, self.results)
-        columns.setStretchFactor(1, 1)
-        columns.setSizes([SIDE_PX[0], FIRST_SIZE[0] - sum(SIDE_PX) - 48, SIDE_PX[1]])
+        left = SharingSplitter(Qt.Orientation.Vertical, _share_left)
+        left.addWidget(self.graph)
+        left.addWidget(self.strategies)
+        centre = SharingSplitter(Qt.Orientation.Vertical, _share_centre)
+        centre.addWidget(self.scene)
+        centre.addWidget(self.details)
+        columns = SharingSplitter(Qt.Orientation.Horizontal, _share_columns)
+        for column in (left, centre, self.results):
+            columns.addWidget(column)
         root = QWidget()
         root.setObjectName("root")
         whole = QVBoxLayout(root)
@@ -104,7 +108,6 @@ class MainWindow(QMainWindow):
             self.results.measure_requested.connect(session.measure_ceilings)
         self.header.open_requested.connect(self.files.ask_to_open)
         self.header.export_requested.connect(self.files.ask_to_export)
-        self.details.runs.open_requested.connect(self.files.ask_to_open)
         self.details.runs.save_requested.connect(self.files.ask_to_save)
         self.first_painted.connect(self.results.fill)
         store.theme_changed.connect(self._set_theme)
@@ -185,10 +188,15 @@ def _dropped_paths(event: QDropEvent) -> list[Path]:
     return [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
 
 
-def _splitter(orientation: Qt.Orientation, *widgets: QWidget) -> QSplitter:
-    made = QSplitter(orientation)
-    made.setHandleWidth(10)
-    made.setChildrenCollapsible(False)
-    for widget in widgets:
-        made.addWidget(widget)
-    return made
+def _share_columns(width: int) -> list[int]:
+    return [SIDE_PX[0], width - sum(SIDE_PX), SIDE_PX[1]]
+
+
+def _share_left(height: int) -> list[int]:
+    strategies = min(STRATEGIES_PX, round(height * 0.43))
+    return [height - strategies, strategies]
+
+
+def _share_centre(height: int) -> list[int]:
+    details = max(DETAILS_PX, round(height * 0.3))
+    return [height - details, details]

@@ -14,8 +14,8 @@ from explorer.ui.store import Store
 from explorer.ui.theme import font
 from explorer.ui.words import DASH, pedigree_bytes, timing_sentence
 
-COLUMNS = ("Name", "Marks", "Strategy", "Setting", "Device", "Time", "Traffic", "Measured")
-NAME, MARKS, STRATEGY, SETTING, DEVICE, TIME, TRAFFIC, MEASURED = range(len(COLUMNS))
+COLUMNS = ("Name", "Marks", "Time", "Traffic", "Strategy", "Setting", "Device", "Measured")
+NAME, MARKS, TIME, TRAFFIC, STRATEGY, SETTING, DEVICE, MEASURED = range(len(COLUMNS))
 
 Index = QModelIndex | QPersistentModelIndex
 ROOT = QModelIndex()

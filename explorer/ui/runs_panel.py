@@ -7,7 +7,6 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
-    QHeaderView,
     QPushButton,
     QTableView,
     QVBoxLayout,
@@ -15,10 +14,10 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from explorer.ui.runs_model import NAME, SETTING, RunsModel
+from explorer.ui.runs_model import NAME, RunsModel
 from explorer.ui.store import Store
 
-COLUMN_PX = (170, 110, 150, 230, 150, 90, 150, 220)
+COLUMN_PX = (150, 90, 80, 130, 130, 300, 130, 250)
 
 
 class RunsTable(QTableView):
@@ -48,11 +47,9 @@ class RunsPanel(QWidget):
 
     Signals:
         save_requested: Keys of the runs to save.
-        open_requested: A recording is to be opened.
     """
 
     save_requested = Signal(list)
-    open_requested = Signal()
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -70,13 +67,11 @@ class RunsPanel(QWidget):
         self.save_button = self._action("Save…", "Save the selected runs (Ctrl+S)", self.save)
         self.delete_button = self._action("Delete", "Take it off the list (Del)", self._remove)
         self.undo_button = self._action("Undo", "Bring it back (Ctrl+Z)", store.undo_remove)
-        self.open_button = self._action("Open…", "Open a recording", self._ask_to_open)
         actions = QHBoxLayout()
         actions.setSpacing(6)
-        for button in self._buttons[:-1]:
+        for button in self._buttons:
             actions.addWidget(button)
         actions.addStretch(1)
-        actions.addWidget(self.open_button)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(6)
@@ -121,7 +116,7 @@ class RunsPanel(QWidget):
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for column, width in enumerate(COLUMN_PX):
             table.setColumnWidth(column, width)
-        header.setSectionResizeMode(SETTING, QHeaderView.ResizeMode.Stretch)
+        header.setStretchLastSection(True)
         table.selectionModel().selectionChanged.connect(self._on_selection)
         self.model.modelAboutToBeReset.connect(self._keep_selection)
         self.model.modelReset.connect(self._restore_selection)
@@ -131,6 +126,7 @@ class RunsPanel(QWidget):
 
     def _action(self, text: str, tip: str, slot: Callable[[], None]) -> QPushButton:
         button = QPushButton(text)
+        button.setObjectName("small")
         button.setToolTip(tip)
         button.setAccessibleName(f"{text.rstrip('…')}: {tip}")
         button.clicked.connect(slot)
@@ -146,7 +142,6 @@ class RunsPanel(QWidget):
             self.save_button,
             self.delete_button,
             self.undo_button,
-            self.open_button,
         )
 
     def _refresh(self) -> None:
@@ -164,9 +159,6 @@ class RunsPanel(QWidget):
         self.save_button.setEnabled(bool(state.runs))
         self.delete_button.setEnabled(bool(items))
         self.undo_button.setEnabled(self._store.can_undo)
-
-    def _ask_to_open(self) -> None:
-        self.open_requested.emit()
 
     def _on_selection(self) -> None:
         self._refresh()

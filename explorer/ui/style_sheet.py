@@ -44,6 +44,8 @@ QPushButton:checked, QToolButton:checked { border: 1px solid $compute; color: $c
 QPushButton:disabled, QToolButton:disabled, QComboBox:disabled { color: $faint; }
 QPushButton:focus, QComboBox:focus, QToolButton:focus, QLineEdit:focus {
   border: 2px solid $text; padding-top: 3px; padding-bottom: 3px; }
+QPushButton#small { padding: 2px 9px; font-size: 13px; min-height: 20px; }
+QPushButton#small:focus { padding: 1px 8px; }
 QPushButton#run { background: $compute; color: $on_accent; font-weight: 700; border: 0;
   padding: 5px 22px; }
 QPushButton#run:focus { border: 2px solid $text; padding: 3px 20px; }
