@@ -230,7 +230,8 @@ def ensure_system_packages(probes: system_packages.Probes, *, has_environment: b
         packages = list(dict.fromkeys(entry.package for entry in missing))
         say("Installing " + " ".join(packages) + " with apt-get ...")
         if not system_packages.install_packages(packages, prefix):
-            say("apt-get failed, see above.")
+            say("apt-get failed, see above. What it left unfinished, this finishes:")
+            say("  sudo dpkg --configure -a && sudo apt-get -f install")
         missing = system_packages.find_missing(probes, has_environment=has_environment)
         if not missing:
             return

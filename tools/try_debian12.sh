@@ -54,12 +54,14 @@ for settings in /etc/pip.conf /etc/xdg/pip; do
         cp -R "$settings" "$root$(dirname "$settings")/"
     fi
 done
-for folder in /etc/ssl/certs /usr/share/ca-certificates /usr/local/share/ca-certificates \
-    ${TRIAL_BINDS:-}; do
-    if [ -d "$folder" ]; then
-        mkdir -p "$root$folder"
-        mount --bind -o ro "$folder" "$root$folder"
-    fi
+# Copied, not bound: Debian's ca-certificates is installed over them, and then makes the bundle
+# anew from what it finds in the local folder.
+mkdir -p "$root/etc/ssl/certs" "$root/usr/local/share/ca-certificates"
+cp -R -L /etc/ssl/certs/. "$root/etc/ssl/certs/"
+cp -L /etc/ssl/certs/ca-certificates.crt "$root/usr/local/share/ca-certificates/trial-host.crt"
+for folder in ${TRIAL_BINDS:-}; do
+    mkdir -p "$root$folder"
+    mount --bind -o ro "$folder" "$root$folder"
 done
 
 inside=/srv/kernel-explorer
