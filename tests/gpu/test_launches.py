@@ -1,0 +1,169 @@
+"""Launches on a real GPU: complete, named, counted, and as long as the clock says."""
+
+import statistics
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from explorer.engine.cupti.counters import DramCounters
+from explorer.engine.measure.launches import LaunchRecord, record_launches
+from explorer.engine.measure.observe_compile import observing_compilation
+from explorer.engine.measure.trace import names, trace
+from explorer.engine.prepare import prepare
+from explorer.engine.prepared import Prepared
+from explorer.engine.strategies import find_strategy
+from explorer.engine.strategies.base import Built
+from explorer.model.run import Launch
+
+pytestmark = pytest.mark.gpu
+
+OPS = ("qk", "scale", "mask", "softmax", "dropout", "pv")
+BATCH, HEADS, SEQ, DIM = 2, 16, 4096, 64
+# bf16: 2 bytes an element.
+QKV = BATCH * HEADS * SEQ * DIM * 2
+SCORES = BATCH * HEADS * SEQ * SEQ * 2
+MASK = SEQ * SEQ * 2
+KEEP = BATCH * HEADS * SEQ * SEQ
+
+
+@dataclass(frozen=True)
+class Case:
+    spec: str
+    built: Built
+    record: LaunchRecord
+
+
+@pytest.fixture(scope="module")
+def prepared() -> Prepared:
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no CUDA device")
+    settings = {"batch": BATCH, "heads": HEADS, "seq_len": SEQ, "head_dim": DIM, "dtype": "bf16"}
+    return prepare("attention", settings, torch.device("cuda", 0))
+
+
+@pytest.fixture(
+    scope="module",
+    params=["eager", "cudagraph", "sdpa", "compile", "compile:reduce-overhead"],
+)
+def case(request: pytest.FixtureRequest, prepared: Prepared) -> Iterator[Case]:
+    strategy = find_strategy(request.param)
+    with observing_compilation() as observation:
+        built = strategy.build(prepared)
+    with DramCounters() as counters:
+        record = record_launches(
+            built.call,
+            prepared=prepared,
+            strategy=strategy.info(built.backend),
+            counters=counters,
+            observation=observation,
+        )
+    say(request.param, record)
+    yield Case(spec=request.param, built=built, record=record)
+    built.close()
+    torch.cuda.empty_cache()
+
+
+def say(spec: str, record: LaunchRecord) -> None:
+    """The launches as a table, worth reading with ``pytest -s``."""
+    lines = [f"\n{spec}: {record.counters} {record.warnings}"]
+    for launch in record.launches:
+        read, written = launch.bytes_read, launch.bytes_written
+        lines.append(
+            f"  {launch.title:34} {launch.start_us or 0:8.1f} {launch.duration_us or 0:8.1f} us "
+            f"read {read.modelled} {read.counted} written {written.modelled} {written.counted} "
+            f"{launch.ops} {launch.stays_on_chip} {launch.kernel[:60]} regs {launch.registers} "
+            f"spills {launch.spills} {'helper' if launch.is_helper else ''} "
+            f"{[(a.tensor, a.bytes_read, a.bytes_written) for a in launch.accesses]}"
+        )
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def event_time_us(built: Built) -> float:
+    """Median time of a call by CUDA events."""
+    times = []
+    for _ in range(20):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        built.call()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) * 1e3)
+    return statistics.median(times)
+
+
+def with_ops(record: LaunchRecord) -> list[Launch]:
+    return [launch for launch in record.launches if launch.ops and not launch.is_helper]
+
+
+def test_every_kernel_that_ran_is_a_launch(case: Case) -> None:
+    assert tuple(launch.kernel for launch in case.record.launches) == names(trace(case.built.call))
+    assert case.record.warnings == ()
+
+
+def test_the_ops_are_carried_out_once_each_and_in_order(case: Case) -> None:
+    assert tuple(op for launch in with_ops(case.record) for op in launch.ops) == OPS
+
+
+def test_durations_agree_with_the_events(case: Case) -> None:
+    """Within 5 %, or 40 µs where the host keeps the GPU waiting."""
+    total = case.record.trace_total_us
+    assert total is not None
+    assert total == pytest.approx(event_time_us(case.built), rel=0.05, abs=40.0)
+
+
+def test_counted_bytes_join(case: Case) -> None:
+    assert case.record.counters.joined, case.record.counters.sentence
+    for launch in with_ops(case.record):
+        assert launch.bytes_read.counted is not None
+        assert launch.bytes_written.counted is not None
+
+
+def test_counted_bytes_add_up_to_what_a_graph_moves(case: Case) -> None:
+    counters = case.record.counters
+    if not case.built.uses_graph:
+        assert counters.total_bytes_read is None
+        return
+    read = sum(launch.bytes_read.counted or 0 for launch in case.record.launches)
+    written = sum(launch.bytes_written.counted or 0 for launch in case.record.launches)
+    # What the graph copies into its own memory is in its total only.
+    copies = 2 * (3 * QKV + MASK)
+    assert counters.total_bytes_read == pytest.approx(read, rel=0.05, abs=copies)
+    assert counters.total_bytes_written == pytest.approx(written, rel=0.05, abs=copies)
+
+
+def test_eager_bytes_equal_the_hand_counts(case: Case) -> None:
+    if case.spec not in ("eager", "cudagraph"):
+        pytest.skip("compiled and fused code launches other kernels")
+    qk, scale, mask, softmax, dropout, pv = with_ops(case.record)
+    modelled = [
+        (launch.bytes_read.modelled, launch.bytes_written.modelled)
+        for launch in (qk, scale, mask, softmax, dropout, pv)
+    ]
+    assert modelled == [
+        (2 * QKV, SCORES),
+        (SCORES, SCORES),
+        (SCORES + MASK, SCORES),
+        (SCORES, SCORES),
+        (SCORES, SCORES + KEEP),
+        (SCORES + QKV, QKV),
+    ]
+    assert [a.tensor for a in dropout.accesses] == ["probs", "dropped", "keep"]
+
+
+def test_the_fused_kernel_writes_its_random_numbers(case: Case) -> None:
+    """The model sees that buffer because it is an argument, and the counters agree."""
+    if case.spec not in ("compile", "compile:reduce-overhead"):
+        pytest.skip("only compiled code fuses these ops")
+    fused = next(launch for launch in case.record.launches if "softmax" in launch.ops)
+    assert fused.ops == ("scale", "mask", "softmax", "dropout")
+    assert fused.stays_on_chip == ("scaled", "masked", "probs")
+    written = {a.tensor: a.bytes_written for a in fused.accesses}
+    assert written["random numbers"] == 2 * SCORES
+    assert written["dropped"] == SCORES
+    assert fused.bytes_written.modelled == pytest.approx(fused.bytes_written.counted, rel=0.05)
+    assert fused.code is not None
+    assert "tl.store" in case.record.code[fused.code]
+    assert fused.spills is not None
