@@ -17,11 +17,11 @@ from explorer.ui.op_links import (
 from explorer.ui.painting import CENTER, LEFT, RIGHT, draw_text, text_width
 from explorer.ui.theme import Theme, font
 
-BOX_PX = (24.0, 50.0)
+BOX_PX = (22.0, 50.0)
 """Least and greatest height of an op's box."""
-LINK_PX = (24.0, 56.0)
+LINK_PX = (22.0, 56.0)
 """Least and greatest height of the room between two boxes."""
-END_PX = 29.0
+END_PX = 27.0
 """Room for what goes into and comes out of the chain."""
 MARGIN_PX = 12.0
 TWO_LINES_PX = 40.0
@@ -56,6 +56,11 @@ class Layout:
         """The box of the op at a place."""
         top = END_PX + 4 + place * (self.box + self.gap)
         return QRectF(MARGIN_PX, top, self.width - 2 * MARGIN_PX, self.box)
+
+    @property
+    def spine_x(self) -> float:
+        """Where the line through the ops runs."""
+        return self.op_rect(0).left() + self.op_rect(0).width() * SPINE
 
     def link_rect(self, place: int) -> QRectF:
         """The room below the op at a place."""
@@ -179,8 +184,8 @@ def _draw_end(
     edge = box.top() if is_top else box.bottom()
     sign = -1 if is_top else 1
     painter.setPen(QPen(theme.color(color), 2))
-    painter.drawLine(QPointF(x, edge), QPointF(x, edge + sign * 10))
-    top = edge - 10 - 18 if is_top else edge + 10
+    painter.drawLine(QPointF(x, edge), QPointF(x, edge + sign * 8))
+    top = edge - 8 - 18 if is_top else edge + 8
     room = QRectF(box.left(), top, box.width(), 18)
     text = _sides_text(sides)
     width = text_width(text, font(13, 600))

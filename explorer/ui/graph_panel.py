@@ -93,14 +93,14 @@ class GraphView(QWidget):
         else:
             draw_chain(
                 painter,
-                self._layout(),
+                self.layout_now(),
                 self._picture,
                 self._theme,
                 self._memory,
                 set((self._active or "").split()),
             )
             if self.hasFocus():
-                rect = self._layout().op_rect(self._current)
+                rect = self.layout_now().op_rect(self._current)
                 draw_focus(painter, rect.adjusted(-2, -2, 2, 2), self._theme.color("text"), 9)
         painter.end()
 
@@ -119,7 +119,7 @@ class GraphView(QWidget):
         """What the tooltip says at a point, empty where there is nothing."""
         if self._picture is None:
             return ""
-        layout = self._layout()
+        layout = self.layout_now()
         for i in range(len(self._picture.rows)):
             if layout.op_rect(i).contains(point):
                 return op_sentence(self._picture, i)
@@ -149,11 +149,12 @@ class GraphView(QWidget):
             super().keyPressEvent(event)
 
     def _place_at(self, point: QPointF) -> int | None:
-        layout = self._layout()
+        layout = self.layout_now()
         n_ops = len(self._picture.rows) if self._picture else 0
         return next((i for i in range(n_ops) if layout.op_rect(i).contains(point)), None)
 
-    def _layout(self) -> Layout:
+    def layout_now(self) -> Layout:
+        """Where things lie at the widget's present size."""
         n_ops = len(self._picture.rows) if self._picture else 1
         return Layout.fit(self.width(), self.height(), n_ops)
 

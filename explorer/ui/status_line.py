@@ -52,9 +52,9 @@ class StatusLine(QWidget):
         self._store = store
         self._source = ElidedLabel("status")
         self._blocker = label("", "statusWarning")
-        self._warnings = QToolButton()
-        self._warnings.setObjectName("flat")
-        self._warnings.clicked.connect(self._tell_warnings)
+        self.warnings_button = QToolButton()
+        self.warnings_button.setObjectName("flat")
+        self.warnings_button.clicked.connect(self._tell_warnings)
         self._stage = label("", "status")
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
@@ -65,7 +65,7 @@ class StatusLine(QWidget):
         row.setSpacing(12)
         row.addWidget(self._source, 1)
         row.addWidget(self._blocker)
-        row.addWidget(self._warnings)
+        row.addWidget(self.warnings_button)
         row.addWidget(self._stage)
         row.addWidget(self._bar)
         self.setFixedHeight(30)
@@ -104,10 +104,12 @@ class StatusLine(QWidget):
         shown = state.shown_run
         warnings = shown.run.warnings if shown else ()
         n = len(warnings)
-        self._warnings.setVisible(n > 0)
-        self._warnings.setText(f"{n} warning{'s' if n != 1 else ''}")
-        self._warnings.setToolTip("\n".join(warnings))
-        self._warnings.setAccessibleName(f"{n} warnings of the shown run: {' '.join(warnings)}")
+        self.warnings_button.setVisible(n > 0)
+        self.warnings_button.setText(f"{n} warning{'s' if n != 1 else ''}")
+        self.warnings_button.setToolTip("\n".join(warnings))
+        self.warnings_button.setAccessibleName(
+            f"{n} warnings of the shown run: {' '.join(warnings)}"
+        )
         blocker = run_blocker(state)
         is_busy = state.worker.phase is WorkerPhase.BUSY
         self._blocker.setText(f"Run is off: {blocker}" if blocker and not is_busy else "")

@@ -34,7 +34,7 @@ QLineEdit { background: $sunken; padding: 4px 8px; selection-background-color: $
 QLineEdit[invalid="true"] { border: 1px solid $warning; }
 QToolButton { padding: 4px 8px; font-weight: 600; }
 QToolButton#flat { background: transparent; border: 1px solid transparent; }
-QComboBox { padding-right: 30px; }
+QComboBox { padding-right: 4px; }
 QComboBox::drop-down { border: 0; width: 28px; }
 QComboBox::down-arrow { image: none; width: 0; height: 0; }
 QComboBox QAbstractItemView { background: $panel; border: 1px solid $memory_line; outline: 0;

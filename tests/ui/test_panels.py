@@ -1,0 +1,338 @@
+"""Header, form, strategies, graph, status and message: store to view, and view to store."""
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QLineEdit
+from pytestqt.qtbot import QtBot
+
+from explorer.model.device import Abilities
+from explorer.model.messages import GraphCaptured, Progress, Stage
+from explorer.model.run import Run
+from explorer.ui.graph_draw import PILL_PX
+from explorer.ui.graph_panel import GraphPanel
+from explorer.ui.header import Header
+from explorer.ui.message_bar import MessageBar
+from explorer.ui.state import WorkerPhase
+from explorer.ui.status_line import StatusLine
+from explorer.ui.store import Store
+from explorer.ui.strategies_panel import StrategiesPanel
+from explorer.ui.theme import DARK
+from tests.fixtures_runs import (
+    GPU_GRAPH,
+    compiled_attention,
+    cpu_attention,
+    eager_attention,
+    failed_run,
+    sdpa_attention,
+)
+from tests.ui.drive import click, press, write
+from tests.ui.fake_worker import ABILITIES
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store()
+
+
+@pytest.fixture
+def full(store: Store) -> Store:
+    store.add_runs([eager_attention(), compiled_attention(), sdpa_attention()])
+    return store
+
+
+def with_gpu() -> Abilities:
+    cpu = ABILITIES.devices[0]
+    gpu = replace(cpu, device=eager_attention().device)
+    return replace(ABILITIES, devices=(gpu, cpu), default_device="cuda:0")
+
+
+def cold_us(run: Run) -> float:
+    """The headline time of a fixture."""
+    assert run.timing is not None
+    assert run.timing.cold is not None
+    return run.timing.cold.median_us
+
+
+class TestHeader:
+    @pytest.fixture
+    def header(self, qtbot: QtBot, store: Store) -> Header:
+        header = Header(store)
+        qtbot.addWidget(header)
+        header.show()
+        return header
+
+    def test_typing_a_bad_value_disables_run_and_says_why(
+        self, qtbot: QtBot, store: Store, header: Header
+    ) -> None:
+        edit = header.form.field("seq_len")
+        assert isinstance(edit, QLineEdit)
+        write(edit, "12x")
+        assert store.state.parameters.texts["seq_len"] == "12x"
+        assert "whole number" in header.form.message("seq_len")
+        assert edit.property("invalid") is True
+        assert not header.run.isEnabled()
+        assert header.run.toolTip() == header.form.message("seq_len")
+        assert header.parameters.text() == "1 to correct"
+        press(edit, Qt.Key.Key_Backspace)
+        assert header.run.isEnabled()
+        assert edit.property("invalid") is False
+        assert "12 " in header.parameters.text()
+        assert "Tokens" in header.form.message("seq_len")
+
+    def test_a_choice_goes_to_the_store_and_defaults_come_back(
+        self, qtbot: QtBot, store: Store, header: Header
+    ) -> None:
+        picker = header.form.field("mask")
+        press(picker, Qt.Key.Key_Down)
+        assert store.state.parameters.values["mask"] == "causal"
+        store.reset_parameters()
+        assert picker.property("currentText") == "additive"
+
+    def test_the_form_opens_below_its_button_and_enter_closes_it(
+        self, qtbot: QtBot, header: Header
+    ) -> None:
+        click(header.parameters)
+        assert header.form.isVisible()
+        press(header.form.field("batch"), Qt.Key.Key_Return)
+        assert not header.form.isVisible()
+
+    def test_the_device_gives_the_run_button_its_name(
+        self, qtbot: QtBot, store: Store, header: Header
+    ) -> None:
+        assert header.run.text() == "Run"
+        store.set_abilities(with_gpu())
+        assert header.run.text() == "Run on GPU"
+        assert "4,096" in header.parameters.text()
+        press(header.device, Qt.Key.Key_Down)
+        assert store.state.device == "cpu"
+        assert header.run.text() == "Run on CPU"
+
+    def test_run_becomes_cancel_while_busy(
+        self, qtbot: QtBot, store: Store, header: Header
+    ) -> None:
+        with qtbot.waitSignal(header.run_requested):
+            click(header.run)
+        store.set_worker(WorkerPhase.BUSY, "measuring")
+        assert header.cancel.isVisible()
+        assert not header.run.isVisible()
+        with qtbot.waitSignal(header.cancel_requested):
+            click(header.cancel)
+
+    def test_the_theme_button_switches_there_and_back(
+        self, qtbot: QtBot, store: Store, header: Header
+    ) -> None:
+        click(header.theme)
+        assert store.state.theme == "light"
+        click(header.theme)
+        assert store.state.theme == "dark"
+
+    def test_the_worker_is_told_with_a_dot(self, store: Store, header: Header) -> None:
+        store.set_worker(WorkerPhase.READY, "worker ready")
+        assert header.worker.text() == "● worker ready"
+        assert header.worker.property("phase") == "ready"
+
+
+class TestStrategies:
+    @pytest.fixture
+    def panel(self, qtbot: QtBot, full: Store) -> StrategiesPanel:
+        panel = StrategiesPanel(full)
+        qtbot.addWidget(panel)
+        panel.resize(300, 500)
+        panel.show()
+        return panel
+
+    def test_a_result_has_launches_time_and_speed_up(self, panel: StrategiesPanel) -> None:
+        text = panel.rows["compile"].text_shown
+        eager, compiled = (cold_us(run) for run in (eager_attention(), compiled_attention()))
+        assert text.below == "3 kernels + 1 helper"
+        assert text.time == f"{compiled / 1000:.2f} ms"
+        assert text.ratio == f"{eager / compiled:.2f}× faster"
+        assert text.is_faster
+        assert panel.rows["eager"].text_shown.ratio == ""
+        assert panel.rows["sdpa"].text_shown.below == "cuDNN · 1 kernel"
+
+    def test_a_click_shows_the_run_and_the_toggle_does_not(
+        self, qtbot: QtBot, full: Store, panel: StrategiesPanel
+    ) -> None:
+        row = panel.rows["sdpa"]
+        click(row)
+        assert full.state.shown == "sdpa"
+        click(panel.rows["compile"].box)
+        assert full.state.shown == "sdpa"
+        assert full.state.strategies == ("eager",)
+        assert not panel.rows["compile"].box.isChecked()
+        full.toggle_strategy("compile", on=True)
+        assert panel.rows["compile"].box.isChecked()
+
+    def test_space_toggles(self, qtbot: QtBot, full: Store, panel: StrategiesPanel) -> None:
+        press(panel.rows["sdpa"].box, Qt.Key.Key_Space)
+        assert "sdpa" in full.state.strategies
+
+    def test_what_is_unavailable_is_off_with_its_reason(
+        self, full: Store, panel: StrategiesPanel
+    ) -> None:
+        full.toggle_strategy("cudagraph", on=True)
+        full.set_abilities(ABILITIES)
+        row = panel.rows["cudagraph"]
+        assert not row.box.isEnabled()
+        assert not row.box.isChecked()
+        assert row.text_shown.below == row.toolTip() == "CUDA graphs need a CUDA device."
+
+    def test_a_recorded_strategy_that_the_worker_lacks_still_has_its_result(
+        self, full: Store, panel: StrategiesPanel
+    ) -> None:
+        full.set_abilities(ABILITIES)
+        row = panel.rows["sdpa"]
+        assert not row.box.isEnabled()
+        assert row.text_shown.time == "1.14 ms"
+        assert "recording" in row.toolTip()
+
+    def test_a_failure_says_so_in_the_row_and_at_a_click(self, qtbot: QtBot, store: Store) -> None:
+        store.add_runs([compiled_attention(), failed_run()])
+        panel = StrategiesPanel(store)
+        qtbot.addWidget(panel)
+        row = panel.rows["eager"]
+        assert "out of memory" in row.text_shown.below
+        click(row)
+        assert store.state.shown == "compile"
+        assert store.state.notice is not None
+        assert "out of memory" in store.state.notice.sentence
+
+    def test_no_ratio_where_the_ranges_overlap(self, qtbot: QtBot, store: Store) -> None:
+        compiled = compiled_attention()
+        store.add_runs([eager_attention(), replace(compiled, timing=eager_attention().timing)])
+        panel = StrategiesPanel(store)
+        qtbot.addWidget(panel)
+        text = panel.rows["compile"].text_shown
+        assert text.ratio == "equal within noise"
+        assert not text.is_faster
+
+
+class TestGraph:
+    def make(self, qtbot: QtBot, store: Store) -> GraphPanel:
+        panel = GraphPanel(store)
+        qtbot.addWidget(panel)
+        panel.resize(300, 480)
+        panel.show()
+        return panel
+
+    def color_on_link(self, panel: GraphPanel, place: int) -> QColor:
+        """Inside a link's face, above its words."""
+        layout = panel.view.layout_now()
+        middle_y = layout.link_rect(place).center().y()
+        image = panel.view.grab().toImage()
+        return image.pixelColor(round(layout.spine_x) + 8, round(middle_y - PILL_PX / 2 + 3))
+
+    def test_fused_links_are_filled_and_the_others_are_not(self, qtbot: QtBot, full: Store) -> None:
+        full.show_run("compile")
+        panel = self.make(qtbot, full)
+        assert self.color_on_link(panel, 1) == DARK.color("fused")
+        assert self.color_on_link(panel, 0) == DARK.color("sunken")
+        full.show_run("eager")
+        assert self.color_on_link(panel, 1) == DARK.color("sunken")
+
+    def test_hovering_explains_links_and_ops(self, qtbot: QtBot, full: Store) -> None:
+        panel = self.make(qtbot, full)
+        layout = panel.view.layout_now()
+        link = panel.view.text_at(layout.link_rect(0).center())
+        assert "through HBM" in link
+        assert "modelled" in link
+        assert "aten.bmm" in panel.view.text_at(layout.op_rect(0).center())
+        assert panel.view.text_at(QPointF(-5, -5)) == ""
+
+    def test_before_a_run_the_graph_is_planned(self, qtbot: QtBot, store: Store) -> None:
+        panel = self.make(qtbot, store)
+        assert "softmax" in panel.view.accessibleDescription()
+        store.set_captured(
+            GraphCaptured(graph=GPU_GRAPH, parameters={}, estimate_bytes=1, device="cpu")
+        )
+        assert panel.hint == "planned bytes"
+        assert "planned" in panel.view.accessibleDescription()
+        store.add_runs([cpu_attention()])
+        assert panel.hint == "modelled bytes"
+        assert "DRAM" in panel.view.accessibleDescription()
+
+    def test_ops_are_picked_by_mouse_and_keys(self, qtbot: QtBot, full: Store) -> None:
+        panel = self.make(qtbot, full)
+        with qtbot.waitSignal(panel.op_activated) as clicked:
+            rect = panel.view.layout_now().op_rect(2)
+            click(panel.view, rect.center())
+        assert clicked.args == ["mask"]
+        press(panel.view, Qt.Key.Key_Down)
+        with qtbot.waitSignal(panel.op_activated) as pressed:
+            press(panel.view, Qt.Key.Key_Return)
+        assert pressed.args == ["softmax"]
+
+
+class TestStatus:
+    @pytest.fixture
+    def status(self, qtbot: QtBot, store: Store) -> StatusLine:
+        status = StatusLine(store)
+        qtbot.addWidget(status)
+        status.show()
+        return status
+
+    def test_a_run_is_told_with_device_versions_and_pedigree(
+        self, store: Store, status: StatusLine
+    ) -> None:
+        store.add_runs([eager_attention()], recorded_in="a.kx")
+        for word in ("RECORDED", "NVIDIA H200", "driver 580.0", "torch 2.11.0", "triton 3.6.0",
+                     "counted", "Counted per launch in 0.9 s."):  # fmt: skip
+            assert word in status.source
+
+    def test_a_run_measured_here_is_not_called_recorded(
+        self, store: Store, status: StatusLine
+    ) -> None:
+        store.add_runs([cpu_attention()])
+        assert "RECORDED" not in status.source
+        assert "modelled" in status.source
+
+    def test_without_a_run_it_says_what_can_be_measured(
+        self, store: Store, status: StatusLine
+    ) -> None:
+        store.set_abilities(ABILITIES)
+        assert "Two-core test processor" in status.source
+        assert "no counter that we read" in status.source
+
+    def test_progress_comes_with_percent_and_goes(self, store: Store, status: StatusLine) -> None:
+        store.set_progress(
+            Progress(stage=Stage.TIMING, sentence="timing", fraction=0.42, strategy="compile")
+        )
+        assert status.stage == "compile · timing · 42 %"
+        store.set_progress(None)
+        assert status.stage == ""
+
+    def test_the_reason_why_run_is_off(self, store: Store, status: StatusLine) -> None:
+        store.set_parameter("batch", "none")
+        assert status.blocker.startswith("Run is off: batch=none")
+        store.reset_parameters()
+        assert status.blocker == ""
+
+    def test_warnings_of_the_shown_run(
+        self, qtbot: QtBot, store: Store, status: StatusLine
+    ) -> None:
+        run = replace(eager_attention(), warnings=("The clock fell.", "L2 is small."))
+        store.add_runs([run])
+        assert status.warnings_button.text() == "2 warnings"
+        click(status.warnings_button)
+        assert store.state.notice is not None
+        assert store.state.notice.sentence == "The clock fell. L2 is small."
+
+
+def test_the_message_bar_tells_dismisses_and_undoes(qtbot: QtBot, full: Store) -> None:
+    bar = MessageBar(full)
+    qtbot.addWidget(bar)
+    assert bar.isHidden()
+    full.tell("Something is wrong; do this.")
+    assert bar.sentence == "Something is wrong; do this."
+    assert not bar.undo_button.isVisibleTo(bar)
+    click(bar.close_button)
+    assert full.state.notice is None
+    full.remove_run("sdpa")
+    assert bar.undo_button.isVisibleTo(bar)
+    click(bar.undo_button)
+    assert full.state.find_run("sdpa") is not None
+    assert full.state.notice is None
