@@ -26,8 +26,9 @@ setup:  ## set up .venv with what the checks need
 test: lint  ## every check that needs neither a GPU nor minutes
 	$(TEST_ENV) $(BIN)/python -m pytest -m "not gpu and not slow" $(PYTEST_ARGS)
 
+# A set-up from nothing takes minutes; only then does a silent test look hung.
 test-slow: setup  ## the checks that take minutes
-	$(TEST_ENV) $(BIN)/python -m pytest -m "slow and not gpu" $(PYTEST_ARGS)
+	$(TEST_ENV) $(BIN)/python -m pytest -m "slow and not gpu" -o faulthandler_timeout=1200 $(PYTEST_ARGS)
 
 # No set-up and no .venv: the machine's own torch is what gets tested (PYTHON=python3).
 test-gpu:  ## the checks that need an NVIDIA GPU, with PYTHON's own torch
