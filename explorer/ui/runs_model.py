@@ -92,8 +92,10 @@ class RunsModel(QAbstractTableModel):
 
     @override
     def flags(self, index: Index) -> Qt.ItemFlag:
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-        if index.isValid() and index.column() == NAME:
+        if index.column() == NAME:
             flags |= Qt.ItemFlag.ItemIsEditable
         return flags
 
