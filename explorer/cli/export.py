@@ -61,8 +61,19 @@ def write_picture(
     scale: float = 1.0,
     theme: str = "dark",
     at_us: float | None = None,
+    recorded: bool = True,
 ) -> None:
     """Draw the runs into a file, on a machine with or without a display.
+
+    Args:
+        runs: What to draw.
+        out: The picture.
+        view: One of ``VIEWS``.
+        size: Of the layout; None for that of the window.
+        scale: Pixels a pixel of the size.
+        theme: ``dark`` or ``light``.
+        at_us: Moment of the run, None for a telling one.
+        recorded: Whether the runs come from a file, which the picture then says.
 
     Raises:
         UsageError: The view is not yet built.
@@ -77,5 +88,6 @@ def write_picture(
         from explorer.ui.export import export_png
     size = size or Size(width=1440, height=900)
     export_png(
-        runs, out, view=view, size=(size.width, size.height), scale=scale, theme=theme, at_us=at_us
-    )
+        runs, out, view=view, size=(size.width, size.height), scale=scale, theme=theme,
+        at_us=at_us, recorded=recorded,
+    )  # fmt: skip

@@ -75,7 +75,10 @@ def _byte_cells(n_bytes: Bytes, pedigrees: list[Pedigree], *, has_difference: bo
 
 
 def _megabytes(n_bytes: int | None) -> str:
-    return NOTHING if n_bytes is None else three_digits(n_bytes / 1e6)
+    if n_bytes is None:
+        return NOTHING
+    # Eight bytes of a seed are not nothing.
+    return "<0.001" if 0 < n_bytes < 500 else three_digits(n_bytes / 1e6)
 
 
 def _launch_row(number: int, launch: Launch, cells: Callable[[Bytes], list[str]]) -> list[str]:

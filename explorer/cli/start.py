@@ -50,6 +50,6 @@ def run_without_display(python: Path | None) -> int:
     if not runs:
         return code
     write_result(report(runs))
-    write_picture(runs, PICTURE)
+    write_picture(runs, PICTURE, recorded=False)
     write_result(f"\nPicture: {PICTURE.absolute()}")
     return code

@@ -66,6 +66,7 @@ class WorkerClient:
             UsageError: ``python`` cannot be run.
         """
         self._command = [*worker_command(python), *server_arguments]
+        self._is_named = python is not None
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] | None = None
         self._selector: selectors.BaseSelector | None = None
@@ -111,7 +112,9 @@ class WorkerClient:
                 kind = UsageError if reply.usage else WorkerEndedError
                 raise kind(reply.sentence)
         code, tail = self._bury()
-        raise WorkerEndedError(start_sentence(self._command[0], code, tail))
+        # A program that was named and is no Python with torch was the wrong one to name.
+        error = UsageError if self._is_named and code >= 0 else WorkerEndedError
+        raise error(start_sentence(self._command[0], code, tail))
 
     def request(self, request: Request) -> Iterator[Reply]:
         """Send a request and give its replies as they come, ``RequestDone`` left out.
