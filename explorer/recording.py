@@ -16,6 +16,7 @@ from typing import Any
 
 from explorer.model.codec import DecodeError, from_plain, to_plain
 from explorer.model.errors import RecordingError
+from explorer.model.references import reference_fault
 from explorer.model.run import Run
 
 FORMAT = "kernel-explorer"
@@ -122,9 +123,14 @@ def parse_recording(packed: bytes, name: str) -> tuple[Run, ...]:
     if not isinstance(runs, list):
         raise RecordingError(f"{name} is damaged: it has no list of runs.")
     try:
-        return tuple(from_plain(Run, run, f"runs[{i}]") for i, run in enumerate(runs))
+        loaded = tuple(from_plain(Run, run, f"runs[{i}]") for i, run in enumerate(runs))
     except DecodeError as error:
         raise RecordingError(f"{name} is damaged: {error}.") from None
+    for i, run in enumerate(loaded):
+        fault = reference_fault(run)
+        if fault is not None:
+            raise RecordingError(f"{name} is damaged: runs[{i}]: {fault}.")
+    return loaded
 
 
 def _unpack(packed: bytes, name: str) -> bytes:

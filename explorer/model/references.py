@@ -1,0 +1,50 @@
+"""Whether a run names only what it holds: a view that looks a name up may then rely on it."""
+
+from collections.abc import Iterable, Iterator
+
+from explorer.model.run import Run
+
+
+def reference_fault(run: Run) -> str | None:
+    """Say which name leads nowhere, or None if all do lead somewhere.
+
+    Looked at are the tensors of the graph's ops and of the launches' accesses, and the ops that
+    launches and loop nests carry out.
+    """
+    in_graph = {tensor.id for tensor in run.graph.tensors}
+    in_memory = {tensor.id for tensor in run.tensors}
+    ops = {op.name for op in run.graph.ops}
+    checks = (
+        ("tensor", _graph_tensors(run), in_graph),
+        ("tensor", _accessed(run), in_memory),
+        ("op", _carried_out(run), ops),
+    )
+    for kind, named, known in checks:
+        for where, name in named:
+            if name not in known:
+                return f"{where} names the {kind} {name!r}, which it does not hold"
+    return None
+
+
+def _graph_tensors(run: Run) -> Iterator[tuple[str, str]]:
+    for op in run.graph.ops:
+        yield from _at(f"op {op.name}", (*op.reads, *op.writes))
+    for i, launch in enumerate(run.launches):
+        yield from _at(f"launches[{i}]", launch.stays_on_chip)
+
+
+def _accessed(run: Run) -> Iterator[tuple[str, str]]:
+    for i, launch in enumerate(run.launches):
+        yield from _at(f"launches[{i}]", (access.tensor for access in launch.accesses))
+
+
+def _carried_out(run: Run) -> Iterator[tuple[str, str]]:
+    for i, launch in enumerate(run.launches):
+        yield from _at(f"launches[{i}]", launch.ops)
+        for nest in launch.loop_nests:
+            yield from _at(f"launches[{i}]", nest.ops)
+
+
+def _at(where: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        yield where, name
