@@ -24,9 +24,9 @@ from explorer.ui.export_views import (
     lane_total_us,
     telling_moment_us,
 )
-from explorer.ui.painting import LEFT, antialias, draw_text
+from explorer.ui.painting import LEFT, antialias, draw_text, text_width
 from explorer.ui.theme import THEMES, Theme, font, load_fonts
-from explorer.ui.words import source_words
+from explorer.ui.words import SEPARATOR, source_words
 
 VIEWS = tuple(PAINTERS)
 """The views that can be drawn, the default first."""
@@ -34,7 +34,7 @@ VIEWS = tuple(PAINTERS)
 LATER_VIEWS = ("heartbeat", "sweep", "comparison")
 """Views that later releases draw."""
 
-FOOT_PX = 26.0
+FOOT_LINE_PX, FOOT_FONT_PX, FOOT_MARGIN_PX = 18.0, 12.5, 14.0
 MOST_PIXELS = 200_000_000
 """A larger picture is refused: it would take a gigabyte, and few programs would open it."""
 
@@ -73,9 +73,7 @@ def export_png(
     moment_us = _check_moment(runs, shown, at_us)
     ensure_application()
     image = _blank(size, scale, looks)
-    shot = Shot(
-        runs=tuple(runs), shown=shown, t_us=moment_us, theme=looks, recorded=recorded, size=size
-    )
+    shot = Shot(runs=tuple(runs), shown=shown, t_us=moment_us, theme=looks, recorded=recorded)
     painter = QPainter(image)
     try:
         antialias(painter)
@@ -83,8 +81,10 @@ def export_png(
         if view in WITH_OWN_FOOT:
             PAINTERS[view](painter, whole, shot)
         else:
-            PAINTERS[view](painter, whole.adjusted(0, 0, 0, -FOOT_PX), shot)
-            _draw_foot(painter, QRectF(0, size[1] - FOOT_PX, size[0], FOOT_PX), shot)
+            lines = _foot_lines(shot, size[0])
+            foot_px = _foot_height(lines)
+            PAINTERS[view](painter, whole.adjusted(0, 0, 0, -foot_px), shot)
+            _draw_foot(painter, QRectF(0, size[1] - foot_px, size[0], foot_px), lines, shot)
     finally:
         painter.end()
     write_png(image, out_path)
@@ -112,13 +112,15 @@ def save_widget_png(
     Raises:
         RecordingError: The file cannot be written.
     """
-    size = (widget.width(), widget.height() + round(FOOT_PX))
+    shot = Shot(runs=tuple(runs), shown=-1, t_us=None, theme=theme, recorded=recorded)
+    lines = _foot_lines(shot, widget.width())
+    foot_px = _foot_height(lines)
+    size = (widget.width(), widget.height() + round(foot_px))
     image = _blank(size, scale, theme)
-    shot = Shot(runs=tuple(runs), shown=-1, t_us=None, theme=theme, recorded=recorded, size=size)
     painter = QPainter(image)
     try:
         widget.render(painter, QPoint(0, 0))
-        _draw_foot(painter, QRectF(0, widget.height(), size[0], FOOT_PX), shot)
+        _draw_foot(painter, QRectF(0, widget.height(), size[0], foot_px), lines, shot)
     finally:
         painter.end()
     write_png(image, out_path)
@@ -209,15 +211,35 @@ def _blank(size: tuple[int, int], scale: float, theme: Theme) -> QImage:
     return image
 
 
-def _draw_foot(painter: QPainter, rect: QRectF, shot: Shot) -> None:
-    """One line: where the numbers come from."""
-    words = source_words(shot.runs, recorded=shot.recorded)
+def _foot_lines(shot: Shot, width: float) -> list[str]:
+    """The source of the numbers on as many lines as the width asks for."""
+    lines: list[str] = []
+    for part in source_words(shot.runs, recorded=shot.recorded).split(SEPARATOR):
+        longer = f"{lines[-1]}{SEPARATOR}{part}" if lines else part
+        if lines and text_width(longer, font(FOOT_FONT_PX)) <= width - 2 * FOOT_MARGIN_PX - 8:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines
+
+
+def _foot_height(lines: Sequence[str]) -> float:
+    return FOOT_LINE_PX * len(lines) + 8
+
+
+def _draw_foot(painter: QPainter, rect: QRectF, lines: Sequence[str], shot: Shot) -> None:
+    """Where the numbers come from, a recording said first and in colour."""
     theme = shot.theme
     painter.fillRect(rect, theme.color("bg"))
-    inner = rect.adjusted(14, 0, -14, -3)
-    head, dot, rest = words.partition(" · ")
-    if shot.recorded:
-        used = draw_text(painter, inner, LEFT, head, font(12.5, 700), theme.color("write"))
-        inner.setLeft(inner.left() + used)
-        words = dot + rest
-    draw_text(painter, inner, LEFT, words, font(12.5), theme.color("muted"))
+    line = QRectF(rect.x() + FOOT_MARGIN_PX, rect.y() + 3, rect.width(), FOOT_LINE_PX)
+    line.setRight(rect.right() - FOOT_MARGIN_PX)
+    for i, words in enumerate(lines):
+        rest, whole = words, QRectF(line)
+        if shot.recorded and i == 0:
+            head, dot, tail = words.partition(SEPARATOR)
+            bold = font(FOOT_FONT_PX, 700)
+            used = draw_text(painter, whole, LEFT, head, bold, theme.color("write"))
+            whole.setLeft(whole.left() + used)
+            rest = dot + tail
+        draw_text(painter, whole, LEFT, rest, font(FOOT_FONT_PX), theme.color("muted"))
+        line.translate(0, FOOT_LINE_PX)

@@ -14,7 +14,7 @@ from explorer.ui.theme import Theme, font
 from explorer.ui.words import DASH, run_title
 
 HEAD_PX, LINE_PX, ROW_PX = 46.0, 16.0, 26.0
-PAD_PX = 14.0
+PAD_PX, GAP_PX = 14.0, 10.0
 WIDEST_PX = 260.0
 LEAST_ZOOM, MOST_ZOOM = 0.75, 1.6
 """Below the least the text could not be read: columns are left out, and the picture says so."""
@@ -33,21 +33,23 @@ def paint_tables(painter: QPainter, rect: QRectF, runs: Sequence[Run], theme: Th
     tables = [entries_of(run) for run in runs]
     columns, left_out = _columns_that_fit(tables, rect.width())
     width = _total_width(columns, tables)
-    height = sum(_height(table) for table in tables) + 10 * (len(tables) - 1)
-    zoom = min(rect.width() / width, rect.height() / height, MOST_ZOOM)
+    most = _most_rows(tables, rect.height() / LEAST_ZOOM)
+    zoom = min(rect.width() / width, rect.height() / _total_height(tables, most), MOST_ZOOM)
     painter.save()
     painter.translate(rect.topLeft())
     painter.scale(zoom, zoom)
     y = 0.0
     for run, table in zip(runs, tables, strict=True):
-        box = QRectF(0, y, rect.width() / zoom, _height(table))
-        hint = _hint(run) + (f"  ·  without {', '.join(left_out)}" if left_out else "")
+        box = QRectF(0, y, rect.width() / zoom, _height(table, most))
+        without = f"without {', '.join(left_out)}" if left_out else ""
+        hint = "  ·  ".join(filter(None, (_hint(run), without)))
         inner = draw_panel(painter, box, theme, run_title(run), hint)
         if table:
-            _draw_table(painter, inner, table, columns, tables, theme)
+            _draw_table(painter, inner, table[:most], columns, tables, theme)
+            _draw_more(painter, inner, len(table) - most, theme)
         else:
             draw_sentence(painter, inner, run.error or "No launch was traced.", theme)
-        y += box.height() + 10
+        y += box.height() + GAP_PX
     painter.restore()
 
 
@@ -107,8 +109,27 @@ def _hint(run: Run) -> str:
     return f"read {format_bytes(read)}  ·  written {format_bytes(written)}  ·  {pedigree.value}"
 
 
-def _height(table: tuple[Entry, ...]) -> float:
-    return HEAD_PX + 2 * LINE_PX + 8 + ROW_PX * max(len(table), 1)
+def _draw_more(painter: QPainter, inner: QRectF, n_more: int, theme: Theme) -> None:
+    """Say how many rows there was no room for."""
+    if n_more > 0:
+        line = QRectF(inner.x() + PAD_PX / 2, inner.bottom() - ROW_PX + 6, inner.width(), ROW_PX)
+        draw_text(painter, line, LEFT, f"{n_more} more rows", font(13), theme.color("muted"))
+
+
+def _most_rows(tables: Sequence[tuple[Entry, ...]], height: float) -> int:
+    """How many rows of each table fit, at least one."""
+    longest = max(len(table) for table in tables)
+    fitting = (n for n in range(longest, 1, -1) if _total_height(tables, n) <= height)
+    return next(fitting, 1)
+
+
+def _total_height(tables: Sequence[tuple[Entry, ...]], most: int) -> float:
+    return sum(_height(table, most) for table in tables) + GAP_PX * (len(tables) - 1)
+
+
+def _height(table: tuple[Entry, ...], most: int) -> float:
+    n_lines = min(len(table), most) + (len(table) > most)
+    return HEAD_PX + 2 * LINE_PX + 8 + ROW_PX * max(n_lines, 1)
 
 
 def _width(column: Column, tables: Sequence[tuple[Entry, ...]]) -> float:

@@ -26,7 +26,6 @@ class Shot:
         t_us: The moment of it.
         theme: Colours.
         recorded: Whether the runs come from a file.
-        size: Of the whole picture, foot included, in units of the layout.
     """
 
     runs: tuple[Run, ...]
@@ -34,7 +33,6 @@ class Shot:
     t_us: float | None
     theme: Theme
     recorded: bool
-    size: tuple[int, int]
 
     @property
     def shown_run(self) -> Run | None:

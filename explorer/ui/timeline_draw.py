@@ -79,7 +79,8 @@ def draw_lanes(
         draw_sentence(painter, rect.adjusted(20, 0, -20, 0), NO_RUNS, theme, zoom)
         return None
     layout = lay_out(rect, runs, view, zoom)
-    _draw_axis(painter, layout, theme)
+    if any(lane.schedule for lane in layout.lanes):
+        _draw_axis(painter, layout, theme)
     for place in layout.visible_lanes:
         is_selected = place == selected.run
         _draw_lane_title(painter, layout, place, theme, is_selected)

@@ -22,6 +22,9 @@ from explorer.ui.theme import STRATEGY_COLORS
 DASH = "–"
 """Stands where there is no value; the reason is in the tooltip beside it."""
 
+SEPARATOR = " · "
+"""Between the parts of a source line."""
+
 STALE_CEILINGS = "above the measured ceiling: measure the ceilings again"
 """Said in the place of a share over 1, which would be a lie of the ceiling's."""
 
@@ -185,11 +188,11 @@ def source_words(runs: Sequence[Run], *, recorded: bool) -> str:
     parts += [
         f"Kernel Explorer {version}" for version in _unlike(run.versions.explorer for run in runs)
     ]
-    return " · ".join([*parts, pedigree_words(runs)])
+    return SEPARATOR.join([*parts, pedigree_words(runs)])
 
 
 def pedigree_words(runs: Sequence[Run]) -> str:
-    """How the times and bytes of the runs were taken: ``times: device events, cold L2; ...``."""
+    """How the times and bytes of the runs were taken: ``times: events, cold L2 · bytes: ...``."""
     times = _unlike(
         f"{_CLOCK_WORDS[timed.samples.clock]}, {timed.condition.value}"
         for run in runs
@@ -197,7 +200,8 @@ def pedigree_words(runs: Sequence[Run]) -> str:
     )
     kinds = _unlike(best[2].value for run in runs if (best := run_traffic(run).best))
     policies = _unlike(run.counters.cache_policy for run in runs if run.counters)
-    told = f"times: {' / '.join(times) or 'none'}; bytes: {' / '.join(kinds) or 'none'}"
+    parts = (f"times: {' / '.join(times) or 'none'}", f"bytes: {' / '.join(kinds) or 'none'}")
+    told = SEPARATOR.join(parts)
     return told + (f" ({' / '.join(policies)})" if policies and "counted" in kinds else "")
 
 
