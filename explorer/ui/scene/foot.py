@@ -4,10 +4,11 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QPolygonF
 
 from explorer.model.playback import Moment, Phase
-from explorer.model.units import format_bytes, split_bytes, three_digits
+from explorer.model.units import format_bytes, split_bytes
 from explorer.ui.painting import RIGHT
 from explorer.ui.scene.canvas import Canvas
 from explorer.ui.scene.layout import Lane
+from explorer.ui.scene.numbers import out_of
 
 _LEAST_SEGMENT = 1.2
 
@@ -113,4 +114,4 @@ def _out_of(done: int, whole: int) -> str:
     """``4.21 / 12.4 GB``, both in the unit of the whole."""
     number, unit = split_bytes(whole)
     factor = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}[unit]
-    return f"{three_digits(done / factor)} / {number} {unit}"
+    return out_of(done / factor, number, unit)

@@ -7,10 +7,11 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from explorer.model.playback import Playback, Schedule
 from explorer.model.run import Pedigree, Run
 from explorer.model.streams import StreamKind
-from explorer.model.units import format_bytes, format_us, split_us, three_digits
+from explorer.model.units import format_bytes, format_us, split_us
 from explorer.ui.painting import CENTER, RIGHT
 from explorer.ui.scene.canvas import Canvas
 from explorer.ui.scene.layout import Lane, Layout
+from explorer.ui.scene.numbers import out_of
 from explorer.ui.words import run_title
 
 _TITLE_PX = 16.0
@@ -104,7 +105,7 @@ def _clock_words(playback: Playback, t_us: float) -> str:
         return "order only: this run holds no times"
     number, unit = split_us(playback.total_us)
     factor = {"µs": 1.0, "ms": 1e3, "s": 1e6}[unit]
-    return f"{three_digits(t_us / factor)} / {number} {unit}"
+    return out_of(t_us / factor, number, unit)
 
 
 def _source_words(playback: Playback, slowdown: float | None) -> str:

@@ -1,5 +1,6 @@
 """The scene's geometry: everything that depends on size and page, and not on the moment."""
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,7 +18,8 @@ from explorer.ui.theme import font
 UNIT_WIDTH = 840.0
 UNIT_HEIGHT = 505.0
 SIDE = 16.0
-HEAD_HEIGHT = 60.0
+TITLE_HEIGHT = 33.0
+DETAILS_HEIGHT = 27.0
 LANE_GAP = 20.0
 BAND_HEIGHT = 126.0
 FIELD_HEIGHT = 136.0
@@ -29,7 +31,61 @@ L2_HEIGHT = 17.0
 L2_ABOVE_CARDS = 25.0
 OTHERS_WIDTH = 84.0
 NARROW_LANE = 560.0
-"""Below this width squares have their names beside them, but not their sizes."""
+"""Below this width squares have their names beside them, but not their sizes; and so on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """The outer measures of a scene.
+
+    Attributes:
+        x: Left edge in pixels.
+        y: Top edge.
+        width: Width.
+        height: Height.
+        has_face: Whether it draws its own panel with the run's name; inside a panel that names
+            the run it does not.
+        has_titles: Whether each lane is named.
+    """
+
+    x: float
+    y: float
+    width: float
+    height: float
+    has_face: bool
+    has_titles: bool
+
+    @property
+    def rect(self) -> QRectF:
+        """The whole scene."""
+        return QRectF(self.x, self.y, self.width, self.height)
+
+    @property
+    def u(self) -> float:
+        """Pixels a unit: all sizes follow from it, so that a larger scene is the same scene."""
+        width = UNIT_WIDTH if self.has_face else UNIT_WIDTH - 2 * SIDE
+        height = UNIT_HEIGHT if self.has_titles else UNIT_HEIGHT - TITLE_HEIGHT
+        return min(self.width / width, self.height / height)
+
+    @property
+    def side(self) -> float:
+        """Margin at left and right, in pixels."""
+        return SIDE * self.u if self.has_face else 0.0
+
+    @property
+    def title_height(self) -> float:
+        """Height of the line with the runs' names, in pixels."""
+        return TITLE_HEIGHT * self.u if self.has_titles else 0.0
+
+    def lane_rects(self, count: int) -> list[QRectF]:
+        """The lanes' rectangles, below the heading."""
+        gap = LANE_GAP * self.u
+        width = (self.width - 2 * self.side - gap * (count - 1)) / max(1, count)
+        top = self.y + self.title_height + DETAILS_HEIGHT * self.u
+        return [
+            QRectF(self.x + self.side + i * (width + gap), top, width, self.y + self.height - top)
+            for i in range(count)
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,13 +128,13 @@ class Layout:
     """The whole scene.
 
     Attributes:
-        rect: All of it.
+        frame: Its outer measures.
         u: Length of the unit in pixels.
         details: The second line of the heading, common to all lanes.
         lanes: A lane a run.
     """
 
-    rect: QRectF
+    frame: Frame
     u: float
     details: QRectF
     lanes: tuple[Lane, ...]
@@ -92,58 +148,39 @@ def shown_launch(moment: Moment) -> int:
     return max(over, default=0)
 
 
-def pages_at(playback: Playback, width: float, height: float, t_us: float) -> tuple[Page, ...]:
+def pages_at(playback: Playback, frame: Frame, t_us: float) -> tuple[Page, ...]:
     """The page of each lane at a moment, in a scene of that size."""
-    u = unit(width, height)
-    room = _lane_width(width, len(playback.lanes), u)
+    rects = frame.lane_rects(len(playback.lanes))
     return tuple(
-        page_of(lane.slots, shown_launch(lane.at(t_us)), room, u) for lane in playback.lanes
+        page_of(lane.slots, shown_launch(lane.at(t_us)), rect.width(), frame.u)
+        for lane, rect in zip(playback.lanes, rects, strict=True)
     )
 
 
-def unit(width: float, height: float) -> float:
-    """Pixels a unit: all sizes follow from it, so that a larger scene is the same scene."""
-    return min(width / UNIT_WIDTH, height / UNIT_HEIGHT)
-
-
-def _lane_width(width: float, n_lanes: int, u: float) -> float:
-    lanes = max(1, n_lanes)
-    return (width - (2 * SIDE + LANE_GAP * (lanes - 1)) * u) / lanes
-
-
 @lru_cache(maxsize=32)
-def lay_out(
-    playback: Playback, x: float, y: float, width: float, height: float, pages: tuple[Page, ...]
-) -> Layout:
+def lay_out(playback: Playback, frame: Frame, pages: tuple[Page, ...]) -> Layout:
     """Place everything. The same arguments give the same object, so it can be a key."""
-    u = unit(width, height)
-    rect = QRectF(x, y, width, height)
-    lane_width = _lane_width(width, len(playback.lanes), u)
-    lane_rects = [
-        QRectF(
-            x + SIDE * u + i * (lane_width + LANE_GAP * u),
-            y + HEAD_HEIGHT * u,
-            lane_width,
-            height - HEAD_HEIGHT * u,
-        )
-        for i in range(len(playback.lanes))
-    ]
+    u = frame.u
+    rects = frame.lane_rects(len(playback.lanes))
     # Lanes share the scale of the tensors' areas too: that of the one with least room.
     scales = [
         area_per_byte(_shelf(lane, page, rect, u))
-        for lane, page, rect in zip(playback.lanes, pages, lane_rects, strict=True)
-        if lane.slots
+        for lane, page, rect in zip(playback.lanes, pages, rects, strict=True)
+        if lane.slots and len(rects) > 1
     ]
-    per_byte = min((scale for scale in scales if scale > 0), default=float("inf"))
-    if len(playback.lanes) == 1:
-        per_byte = float("inf")
+    per_byte = min((scale for scale in scales if scale > 0), default=math.inf)
     return Layout(
-        rect=rect,
+        frame=frame,
         u=u,
-        details=QRectF(x + SIDE * u, y + 33 * u, width - 2 * SIDE * u, 22 * u),
+        details=QRectF(
+            frame.x + frame.side,
+            frame.y + frame.title_height,
+            frame.width - 2 * frame.side,
+            22 * u,
+        ),
         lanes=tuple(
-            _lay_out_lane(lane, page, lane_rect, u, per_byte)
-            for lane, page, lane_rect in zip(playback.lanes, pages, lane_rects, strict=True)
+            _lay_out_lane(lane, page, rect, u, per_byte)
+            for lane, page, rect in zip(playback.lanes, pages, rects, strict=True)
         ),
     )
 
@@ -164,7 +201,7 @@ def _band(rect: QRectF, u: float) -> QRectF:
 
 
 def _shelf(
-    lane: Schedule, page: Page, rect: QRectF, u: float, most_per_byte: float = float("inf")
+    lane: Schedule, page: Page, rect: QRectF, u: float, most_per_byte: float = math.inf
 ) -> Shelf:
     """The tensors that the page's launches touch, in the order of their use."""
     uses: dict[str, list[int]] = {}
@@ -175,7 +212,7 @@ def _shelf(
     middle = (page.first + page.end - 1) / 2
     band = _band(rect, u)
     room = band.adjusted(BAND_PAD * u, BAND_HEAD * u, -BAND_PAD * u, -10 * u)
-    if not page.is_whole:
+    if _has_others(page, rect, u):
         room.setRight(room.right() - OTHERS_WIDTH * u)
     tensors = [life.tensor for life in lane.lives if life.tensor.id in uses]
     return Shelf(
@@ -188,6 +225,11 @@ def _shelf(
         u=u,
         most_per_byte=most_per_byte,
     )
+
+
+def _has_others(page: Page, rect: QRectF, u: float) -> bool:
+    """Whether the tensors out of view have a tile; in a narrow lane the heading counts them."""
+    return not page.is_whole and rect.width() > NARROW_LANE * u
 
 
 def _label_width(tensor: Tensor, u: float, with_size: bool) -> float:
@@ -208,7 +250,7 @@ def _lay_out_lane(lane: Schedule, page: Page, rect: QRectF, u: float, per_byte: 
         boxes = place_tensors(_shelf(lane, page, rect, u, per_byte))
         cards = place_cards(lane.slots[page.first : page.end], row, u)
     others = None
-    if not page.is_whole:
+    if _has_others(page, rect, u):
         others = QRectF(
             band.right() - (BAND_PAD + OTHERS_WIDTH - 9) * u,
             band.y() + BAND_HEAD * u,
@@ -219,7 +261,9 @@ def _lay_out_lane(lane: Schedule, page: Page, rect: QRectF, u: float, per_byte: 
     return Lane(
         schedule=lane,
         rect=rect,
-        title=QRectF(rect.x(), rect.y() - (HEAD_HEIGHT - 9) * u, rect.width(), 25 * u),
+        title=QRectF(
+            rect.x(), rect.y() - (TITLE_HEIGHT + DETAILS_HEIGHT - 9) * u, rect.width(), 25 * u
+        ),
         page=page,
         band=band,
         boxes=boxes,

@@ -39,6 +39,8 @@ def draw_band(canvas: Canvas, lane: Lane, moment: Moment) -> None:
 
 def _speed(lane: Lane) -> str:
     device = lane.schedule.run.device
+    if lane.other_lives and lane.others is None:
+        return f"+ {len(lane.other_lives)} tensors"
     kind = "global memory" if device.kind is DeviceKind.CUDA else "main memory"
     if device.ceilings is None:
         return kind
@@ -53,6 +55,37 @@ def draw_l2(canvas: Canvas, lane: Lane) -> None:
     name = "L2" if device.kind is DeviceKind.CUDA else "cache"
     words = f"{name}  {format_bytes(device.l2_bytes)}"
     canvas.text(rect.adjusted(9 * u, 0, 0, 0), words, 13, "cache", weight=500, alpha=190)
+
+
+def being_written(lane: Lane, moment: Moment) -> set[str]:
+    """Tensors whose level changes now."""
+    return {
+        life.tensor.id
+        for life in lane.schedule.lives
+        if not life.there_before
+        and any(moment.phases[number] is Phase.DURING for number, _ in life.writers)
+    }
+
+
+def _in_traffic(lane: Lane, moment: Moment) -> set[str]:
+    """Tensors that a launch under way reads or writes."""
+    return {
+        access.tensor
+        for number in moment.active
+        for access in lane.schedule.slots[number].launch.accesses
+    }
+
+
+def draw_tensors(canvas: Canvas, lane: Lane, moment: Moment, wanted: set[str]) -> None:
+    """The tensors in view whose ids are in ``wanted``."""
+    active = _in_traffic(lane, moment)
+    there_before = {life.tensor.id: life.there_before for life in lane.schedule.lives}
+    for key, box in lane.boxes.items():
+        if key in wanted:
+            draw_tensor(
+                canvas, box, moment.lives[key], moment.levels[key], there_before[key],
+                key in active,
+            )  # fmt: skip
 
 
 def draw_tensor(

@@ -26,6 +26,8 @@ LEAST_TAGGED_SHARE = 0.01
 """Of the launch's largest stream: below it a tag would cover more than it tells."""
 LEAST_TAGGED_EXCESS = 0.014
 """The same for what no tensor accounts for: counters differ from the model by a little, always."""
+L2_WORDS = 104.0
+"""Room for the L2's name and size at the left of its band."""
 _CURVE_STEPS = 40
 
 
@@ -203,7 +205,9 @@ def _place_tags(
             tags[i] = _tag_at(x, y, widths[i], field)
     for i in tagged:
         if not streams[i].is_memory_traffic:
-            tags[i] = _tag_at(float(lines[i][0, 0]), field.l2.center().y(), widths[i], field)
+            # Not over the words at the band's left.
+            x = max(float(lines[i][0, 0]), field.l2.x() + L2_WORDS * u + widths[i] / 2)
+            tags[i] = _tag_at(x, field.l2.center().y(), widths[i], field)
     return tags
 
 

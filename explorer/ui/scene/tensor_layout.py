@@ -21,6 +21,9 @@ LABEL_GAP = 5.0
 RAIL_STEP = 6.0
 RAIL_TURN = 6.0
 """Between the last rail and the squares: room for an arrow head."""
+LEAST_SCALE = 0.4
+"""Of the largest scale possible: readable names are worth that much of the blocks' area."""
+_HALVINGS = 12
 MOST_OF_BAND = 0.4
 """A lone tensor must not fill the band: there would be nothing to compare it with."""
 
@@ -97,7 +100,7 @@ def place_tensors(shelf: Shelf) -> dict[str, TensorBox]:
     area, small = _choose_scale(shelf)
     rect, u = shelf.rect, shelf.u
     left, right = _sides(small, shelf)
-    large = [tensor for tensor in shelf.tensors if tensor not in small]
+    large = [tensor for tensor in shelf.tensors if tensor.id not in small]
     boxes: dict[str, TensorBox] = {}
     x = _place_columns(left, area, rect.x(), boxes)
     for tensor in large:
@@ -110,54 +113,67 @@ def place_tensors(shelf: Shelf) -> dict[str, TensorBox]:
     return boxes
 
 
-def _sides(small: Sequence[Tensor], shelf: Shelf) -> tuple[list[Tensor], list[Tensor]]:
-    """Squares at the left and at the right, in the shelf's order."""
-    left = [t for t in shelf.tensors if t in small and t.id not in shelf.late]
-    right = [t for t in shelf.tensors if t in small and t.id in shelf.late]
-    return left, right
+def _choose_scale(shelf: Shelf) -> tuple[_Area, frozenset[str]]:
+    """The best scale, and the ids of the tensors too small for a block at that scale.
 
-
-def _choose_scale(shelf: Shelf) -> tuple[_Area, list[Tensor]]:
-    """The largest scale at which all fit, and the tensors too small for a block at that scale.
-
-    The smallest leave first: each that does gives the others more room. One whose name beside a
-    square would take more room than its block frees stays a block, however narrow.
+    As squares the small ones leave room to the others, but their names take room. Of all cuts
+    between small and large, those that leave the blocks far smaller than need be are out; among
+    the rest the one with the fewest unreadable blocks wins, then the one with the largest scale.
     """
-    small: list[Tensor] = []
-    area = _area_for(list(shelf.tensors), small, shelf)
-    while True:
-        large = [tensor for tensor in shelf.tensors if tensor not in small]
+    by_size = sorted(shelf.tensors, key=lambda tensor: tensor.n_bytes)
+    cuts = []
+    for n_small in range(max(1, len(by_size))):
+        small = frozenset(tensor.id for tensor in by_size[:n_small])
+        area = _area_for(small, shelf)
         least = LEAST_BLOCK_WIDTH * shelf.u
-        too_narrow = [tensor for tensor in large if area.width(tensor) < least]
-        if not too_narrow or len(large) == 1:
-            return area, small
-        fewer = min(too_narrow, key=lambda tensor: tensor.n_bytes)
-        next_small = [*small, fewer]
-        next_area = _area_for([t for t in large if t is not fewer], next_small, shelf)
-        if next_area.per_byte < area.per_byte:
-            return area, small
-        small, area = next_small, next_area
+        narrow = sum(area.width(tensor) < least for tensor in by_size[n_small:])
+        cuts.append((area, small, narrow))
+        if not narrow:
+            # Any further cut would only turn readable blocks into squares.
+            break
+    largest = max(area.per_byte for area, _, _ in cuts)
+    area, small, _ = min(
+        (cut for cut in cuts if cut[0].per_byte >= LEAST_SCALE * largest),
+        key=lambda cut: (cut[2], -cut[0].per_byte),
+    )
+    return area, small
 
 
-def _area_for(large: Sequence[Tensor], small: Sequence[Tensor], shelf: Shelf) -> _Area:
-    """The room with the scale that fits if ``large`` are blocks and ``small`` squares."""
+def _sides(small: frozenset[str], shelf: Shelf) -> tuple[list[Tensor], list[Tensor]]:
+    """Squares at the left and at the right, in the shelf's order."""
+    squares = [tensor for tensor in shelf.tensors if tensor.id in small]
+    left = [tensor for tensor in squares if tensor.id not in shelf.late]
+    return left, [tensor for tensor in squares if tensor.id in shelf.late]
+
+
+def _area_for(small: frozenset[str], shelf: Shelf) -> _Area:
+    """The room with the largest scale at which everything fits, ``small`` as squares."""
     rect, u = shelf.rect, shelf.u
     biggest = max((tensor.n_bytes for tensor in shelf.tensors), default=0)
     if biggest == 0:
         return _Area(rect, u, 0.0, shelf.label_widths)
-    per_byte = min(shelf.most_per_byte, MOST_OF_BAND * rect.width() * rect.height() / biggest)
-    area = _Area(rect, u, per_byte, shelf.label_widths)
-    # Squares shrink with the scale, and with them their columns: a few rounds settle it.
-    for _ in range(3 if large else 0):
+    sides = _sides(small, shelf)
+    n_large = len(shelf.tensors) - len(small)
+    large_bytes = sum(tensor.n_bytes for tensor in shelf.tensors if tensor.id not in small)
+    high = min(shelf.most_per_byte, MOST_OF_BAND * rect.width() * rect.height() / biggest)
+    low = 0.0
+    area = _Area(rect, u, high, shelf.label_widths)
+    # Squares and their columns grow with the scale as blocks do: halve the range.
+    for _ in range(_HALVINGS):
         columns = sum(
             _column_width(column, area) + BLOCK_GAP * u
-            for side in _sides(small, shelf)
+            for side in sides
             for column in _columns(side, area)
         )
-        free = rect.width() - columns - BLOCK_GAP * u * max(0, len(large) - 1)
-        fitting = max(free, 0.0) * rect.height() / sum(tensor.n_bytes for tensor in large)
-        area = _Area(rect, u, min(per_byte, fitting), shelf.label_widths)
-    return area
+        blocks = large_bytes * area.per_byte / rect.height() + BLOCK_GAP * u * (n_large - 1)
+        if columns + blocks <= rect.width():
+            low = area.per_byte
+            if low == high:
+                break
+        else:
+            high = area.per_byte
+        area = _Area(rect, u, (low + high) / 2, shelf.label_widths)
+    return _Area(rect, u, low, shelf.label_widths)
 
 
 def _columns(tensors: Sequence[Tensor], area: _Area) -> list[list[Tensor]]:
