@@ -21,6 +21,9 @@ _HELPER_WORDS = (
 """What a launch that no recorded call accounts for is called, by what its name contains."""
 
 
+_NOTHING = Launch(kernel="", title="", is_helper=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """The calls with everything that is known of them but their times."""
@@ -66,7 +69,8 @@ def on_gpu(
         recorded: One launch a call.
     """
     main: dict[int, int] = {}
-    number = Counter(call for call in calls if call is not None)
+    kernels = [call if event.is_kernel else None for event, call in zip(events, calls, strict=True)]
+    number = Counter(kernels)
     for place, call in enumerate(calls):
         if call is None:
             continue
@@ -74,24 +78,20 @@ def on_gpu(
         if best is None or slots[place].duration_us > slots[best].duration_us:
             main[call] = place
     launches = []
-    seen: Counter[int] = Counter()
+    seen: Counter[int | None] = Counter()
     for place, (event, slot, call) in enumerate(zip(events, slots, calls, strict=True)):
         if call is None:
-            base = Launch(kernel=event.name, title=helper_title(event.name), is_helper=True)
+            launch = Launch(kernel=event.name, title=helper_title(event.name), is_helper=True)
         elif main[call] == place:
-            base = recorded[call]
+            launch = recorded[call]
         else:
-            base = Launch(
-                kernel=event.name,
-                title=recorded[call].title,
-                ops=recorded[call].ops,
-                is_helper=True,
-                code=None,
-            )
-        if call is not None and number[call] > 1:
+            launch = replace(_NOTHING, title=recorded[call].title, ops=recorded[call].ops)
+        if call is not None and not event.is_kernel and main[call] != place:
+            launch = replace(launch, title=f"{launch.title}: {helper_title(event.name)}")
+        elif call is not None and number[call] > 1:
             seen[call] += 1
-            base = replace(base, title=f"{base.title}, kernel {seen[call]} of {number[call]}")
-        launches.append(_as_traced(base, event, slot))
+            launch = replace(launch, title=f"{launch.title}, kernel {seen[call]} of {number[call]}")
+        launches.append(_as_traced(launch, event, slot))
     return tuple(launches)
 
 

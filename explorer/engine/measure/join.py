@@ -8,7 +8,7 @@ from explorer.engine.cupti.counters import RangeBytes
 
 _MOST_TIMES = 3.0
 _SHORT_US = 20.0
-"""Below this a duration says little: under the profiler a launch starts with other clocks."""
+"""Below this a duration says little: starting a launch is a good part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,38 +21,38 @@ class Joined:
 
 def join_ranges(
     ranges: Sequence[RangeBytes],
-    before: Sequence[str],
-    after: Sequence[str],
+    counted: Sequence[str],
+    traced: Sequence[str],
     durations_us: Sequence[float],
 ) -> Joined:
     """Match the ranges of a counter pass, which have no names, to the kernels of a call.
 
     Args:
         ranges: One a kernel in launch order, as counted.
-        before: Names of the kernels of a call traced right before the counter pass.
-        after: Of a call traced right after it.
-        durations_us: Of the kernels as traced.
+        counted: Names of the kernels of the counter pass.
+        traced: Names of the kernels of a traced call.
+        durations_us: Of the kernels in ``counted``, as timed by the trace.
 
     Returns:
-        The ranges if the same kernels ran before and after, there are as many ranges as kernels,
+        The ranges if the same kernels ran in both passes, there are as many ranges as kernels,
         and each range took about as long as its kernel; otherwise the reason.
     """
-    if tuple(before) != tuple(after):
+    if tuple(counted) != tuple(traced):
         return Joined(
-            refusal="Counted bytes are not joined: the kernels before and after the counter pass "
-            f"differ ({_difference(before, after)})."
+            refusal="Counted bytes are not joined: other kernels ran in the counter pass than in "
+            f"the trace ({_difference(traced, counted)})."
         )
-    if len(ranges) != len(before):
+    if len(ranges) != len(counted):
         return Joined(
             refusal=f"Counted bytes are not joined: the counters saw {len(ranges)} kernels and "
-            f"the trace {len(before)}."
+            f"the trace {len(counted)}."
         )
     wrong = _out_of_order(ranges, durations_us)
     if wrong is not None:
         return Joined(
-            refusal="Counted bytes are not joined: the counter pass timed kernel "
-            f"{wrong + 1} ({before[wrong]}) at {ranges[wrong].duration_us or 0:.1f} µs and the "
-            f"trace at {durations_us[wrong]:.1f} µs, so that the order is in doubt."
+            refusal=f"Counted bytes are not joined: kernel {wrong + 1} ({counted[wrong]}) took "
+            f"{ranges[wrong].duration_us or 0:.1f} µs by the counters and "
+            f"{durations_us[wrong]:.1f} µs by the trace, so that the order is in doubt."
         )
     return Joined(ranges=tuple(ranges))
 
@@ -78,8 +78,8 @@ def _out_of_order(ranges: Sequence[RangeBytes], durations_us: Sequence[float]) -
     return None
 
 
-def _difference(before: Sequence[str], after: Sequence[str]) -> str:
-    for place, (first, second) in enumerate(zip(before, after, strict=False), start=1):
+def _difference(traced: Sequence[str], counted: Sequence[str]) -> str:
+    for place, (first, second) in enumerate(zip(traced, counted, strict=False), start=1):
         if first != second:
-            return f"number {place} is {first}, then {second}"
-    return f"{len(before)}, then {len(after)}"
+            return f"number {place} is {second}, not {first}"
+    return f"{len(counted)} of them, not {len(traced)}"

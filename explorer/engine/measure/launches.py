@@ -6,14 +6,11 @@ not joined, and a sentence says so.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 
-from explorer.engine.cupti.counters import CounterReading, RangeBytes
-from explorer.engine.cupti.errors import CounterRefused
 from explorer.engine.measure.assemble import (
     Recorded,
     on_gpu,
@@ -21,7 +18,8 @@ from explorer.engine.measure.assemble import (
     with_counts,
     with_times,
 )
-from explorer.engine.measure.join import join_ranges
+from explorer.engine.measure.counting import Call, CounterSource, count_launches
+from explorer.engine.measure.generated import read_module
 from explorer.engine.measure.naming import name_tensors
 from explorer.engine.measure.observe_compile import CompileObservation
 from explorer.engine.measure.provenance import find_origins, source_file
@@ -31,14 +29,12 @@ from explorer.engine.measure.recorder import (
     CallTimer,
     TimedCall,
     calls_compiled_graph,
-    generated_kernels,
     observed,
     without_cuda_graphs,
 )
 from explorer.engine.measure.trace import (
     GpuEvent,
     common_axis,
-    kernel_names,
     names,
     place_in,
     trace,
@@ -52,24 +48,6 @@ _TRACED_CALLS = 5
 _MODEL_ONLY = "Bytes are modelled: there are no counters of memory traffic on a CPU."
 _NOT_RECORDED = "There are neither modelled nor counted bytes: the launches could not be recorded."
 _NOT_ASKED = "Bytes are modelled: no counters were asked for."
-_GRAPH_TWIN = (
-    "A CUDA graph's replay shows its launches to no counter: bytes per launch are those of the "
-    "same kernels launched one by one, the total is the replay's own."
-)
-
-_POLICIES = {"none": "caches as the launch before left them"}
-
-Call = Callable[[], object]
-
-
-class CounterSource(Protocol):
-    """What counts DRAM bytes: ``DramCounters``, or a stand-in."""
-
-    def measure(self, work: Call) -> CounterReading:
-        """Count each launch of the work, in launch order."""
-
-    def measure_total(self, work: Call) -> CounterReading:
-        """Count the work as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,8 +238,12 @@ class _Recorder:
     def _result(
         self, launches: tuple[Launch, ...], recorded: Recorded | None, counters: Counters
     ) -> LaunchRecord:
-        used = {launch.code for launch in launches}
-        code = {k.name: k.source for _, k in generated_kernels() if k.name in used}
+        calls = () if recorded is None else recorded.calls
+        code = {
+            call.name: read_module(call.module).kernels[call.name].source
+            for call in calls
+            if call.module is not None and call.name in read_module(call.module).kernels
+        }
         timed = [
             (launch.start_us, launch.duration_us)
             for launch in launches
@@ -279,54 +261,6 @@ class _Recorder:
             launch_total_us=sum(length for _, length in timed) if timed else None,
             warnings=tuple(dict.fromkeys(self.warnings)),
         )
-
-
-def count_launches(
-    source: CounterSource, bare: Call, replay: Call | None
-) -> tuple[Counters, tuple[RangeBytes, ...]]:
-    """Count each launch of a call, with a trace before and one after to know which is which.
-
-    Args:
-        source: Counts.
-        bare: Launches kernel by kernel.
-        replay: The CUDA graph whose total is wanted as well, None if there is none.
-
-    Returns:
-        How it was done, and one range a kernel; no ranges where they could not be joined.
-    """
-    try:
-        before = trace(bare)
-        reading = source.measure(bare)
-        after = trace(bare)
-        total = None if replay is None else source.measure_total(replay)
-    except CounterRefused as refused:
-        return Counters(sentence=refused.sentence), ()
-    durations = [event.duration_us for event in before if event.is_kernel]
-    joined = join_ranges(reading.ranges, kernel_names(before), kernel_names(after), durations)
-    sentences = [joined.refusal or _how_counted(reading)]
-    if replay is not None:
-        sentences.append(_GRAPH_TWIN)
-    return (
-        Counters(
-            source="CUPTI range profiler",
-            cache_policy=_POLICIES.get(reading.cache_policy, reading.cache_policy),
-            joined=joined.refusal is None,
-            sentence=" ".join(sentences),
-            passes=reading.passes,
-            seconds=reading.set_up_s + reading.run_s,
-            total_bytes_read=None if total is None else total.bytes_read,
-            total_bytes_written=None if total is None else total.bytes_written,
-        ),
-        joined.ranges,
-    )
-
-
-def _how_counted(reading: CounterReading) -> str:
-    passes = "one pass" if reading.passes == 1 else f"{reading.passes} passes"
-    return (
-        f"Counted by the {reading.chip}'s hardware counters, {passes} a kernel, in a run of its "
-        "own."
-    )
 
 
 def _launch_by_launch(call: Call) -> Call:

@@ -60,6 +60,13 @@ def test_what_no_call_launched_is_a_helper() -> None:
     assert helper_title("mystery") == "other"
 
 
+def test_a_fill_of_an_operator_is_no_kernel_of_its() -> None:
+    events = [event("Memset (Device)", is_kernel=False), event("nvjet")]
+    fill, gemm = on_gpu(events, slots(1.0, 50.0), [0, 0], [GEMM])
+    assert (fill.title, fill.is_helper) == ("qk: fill", True)
+    assert (gemm.title, gemm.is_helper, gemm.accesses) == ("qk", False, GEMM.accesses)
+
+
 def test_a_trace_alone_claims_nothing_but_times() -> None:
     [launch] = traced_alone([event("mystery")], slots(3.0))
     assert (launch.kernel, launch.duration_us, launch.is_helper) == ("mystery", 3.0, False)

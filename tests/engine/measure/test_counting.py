@@ -1,16 +1,14 @@
 """Counting the launches of a call, with a stand-in for the GPU's trace and counters."""
 
-from collections.abc import Callable
-
 import pytest
 
 from explorer.engine.cupti.counters import CounterReading, RangeBytes
 from explorer.engine.cupti.errors import CounterRefused
-from explorer.engine.measure import launches
-from explorer.engine.measure.launches import count_launches
+from explorer.engine.measure import counting
+from explorer.engine.measure.counting import Call, count_launches
 from explorer.engine.measure.trace import GpuEvent
 
-Call = Callable[[], object]
+Kernels = tuple[tuple[str, float, bool], ...]
 
 RANGES = (
     RangeBytes(bytes_read=34, bytes_written=1074, duration_us=321.0),
@@ -47,21 +45,37 @@ class Refusing(StandIn):
     """Counters that the driver keeps to itself."""
 
     def measure(self, work: Call) -> CounterReading:
+        """Refuse."""
         raise CounterRefused("The driver keeps the counters to the administrator.")
 
 
-@pytest.fixture(autouse=True)
-def traced(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernels = (("gemm", 320.0, True), ("Memset", 1.0, False), ("mul", 500.0, True))
+class Trace:
+    """Stands for the profiler; ``inside`` is what it sees while the counters are at work."""
 
-    def trace(work: Call) -> tuple[GpuEvent, ...]:
+    kernels: Kernels = (("gemm", 320.0, True), ("Memset", 1.0, False), ("mul", 500.0, True))
+    inside: Kernels = (
+        ("gemm", 321.0, True), ("WaitNs", 40.0, True), ("Memset", 1.0, False),
+        ("mul", 501.0, True), ("WaitNs", 40.0, True),
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.traced = 0
+
+    def __call__(self, work: Call) -> tuple[GpuEvent, ...]:
         work()
+        self.traced += 1
+        kernels = self.inside if self.traced == 2 else self.kernels
         return tuple(
             GpuEvent(name=name, is_kernel=is_kernel, start_us=0.0, duration_us=duration)
             for name, duration, is_kernel in kernels
         )
 
-    monkeypatch.setattr(launches, "trace", trace)
+
+@pytest.fixture(autouse=True)
+def trace(monkeypatch: pytest.MonkeyPatch) -> Trace:
+    stand_in = Trace()
+    monkeypatch.setattr(counting, "trace", stand_in)
+    return stand_in
 
 
 def test_ranges_join_and_the_run_says_how() -> None:
@@ -74,8 +88,8 @@ def test_ranges_join_and_the_run_says_how() -> None:
     assert counted.passes == 1
     assert counted.seconds == pytest.approx(0.8)
     assert counted.total_bytes_read is None
-    # A traced call before, the counted one, and a traced call after.
-    assert len(calls) == 3
+    # A traced call, and one that is traced and counted at once.
+    assert len(calls) == 2
 
 
 def test_a_kernel_the_counters_missed_joins_nothing() -> None:
@@ -83,6 +97,38 @@ def test_a_kernel_the_counters_missed_joins_nothing() -> None:
     assert ranges == ()
     assert not counted.joined
     assert "not joined" in counted.sentence
+
+
+def test_other_kernels_while_counting_join_nothing(trace: Trace) -> None:
+    trace.inside = (("mul", 501.0, True), ("gemm", 321.0, True))
+    counted, ranges = count_launches(StandIn(*RANGES), lambda: None, None)
+    assert ranges == ()
+    assert not counted.joined
+    assert "number 1 is mul, not gemm" in counted.sentence
+
+
+def test_where_a_trace_and_counters_exclude_each_other_a_trace_follows(trace: Trace) -> None:
+    class Exclusive(StandIn):
+        """Refuses while a trace runs."""
+
+        def measure(self, work: Call) -> CounterReading:
+            before = trace.traced
+            result = super().measure(work)
+            if trace.traced > before:
+                raise CounterRefused("Another collector is at work.")
+            return result
+
+    trace.inside = trace.kernels
+    counted, ranges = count_launches(Exclusive(*RANGES), lambda: None, None)
+    assert ranges == RANGES
+    assert counted.joined
+
+
+def test_a_trace_that_sees_nothing_of_the_counted_call_is_taken_again(trace: Trace) -> None:
+    trace.inside = ()
+    counted, ranges = count_launches(StandIn(*RANGES), lambda: None, None)
+    assert ranges == RANGES
+    assert counted.joined
 
 
 def test_a_refusal_is_passed_on_word_by_word() -> None:

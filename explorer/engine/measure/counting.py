@@ -1,0 +1,104 @@
+"""Counts the DRAM bytes of each launch of a call, and makes sure which range is which launch."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from explorer.engine.cupti.counters import CounterReading, RangeBytes
+from explorer.engine.cupti.errors import CounterRefused
+from explorer.engine.measure.join import join_ranges
+from explorer.engine.measure.trace import GpuEvent, kernel_names, trace
+from explorer.model.run import Counters
+
+_GRAPH_TWIN = (
+    "A CUDA graph's replay shows its launches to no counter: bytes per launch are those of the "
+    "same kernels launched one by one, the total is the replay's own."
+)
+
+_POLICIES = {"none": "caches as the launch before left them"}
+_PROFILER_KERNELS = {"WaitNs"}
+"""Kernels that CUPTI itself launches between those that it counts."""
+
+Call = Callable[[], object]
+
+
+class CounterSource(Protocol):
+    """What counts DRAM bytes: ``DramCounters``, or a stand-in."""
+
+    def measure(self, work: Call) -> CounterReading:
+        """Count each launch of the work, in launch order."""
+
+    def measure_total(self, work: Call) -> CounterReading:
+        """Count the work as a whole."""
+
+
+def count_launches(
+    source: CounterSource, bare: Call, replay: Call | None
+) -> tuple[Counters, tuple[RangeBytes, ...]]:
+    """Count each launch of a call.
+
+    The counters give no names, so the call is traced while it is counted. Where the two do not go
+    together, the names come from a call traced right after.
+
+    Args:
+        source: Counts.
+        bare: Launches kernel by kernel.
+        replay: The CUDA graph whose total is wanted as well, None if there is none.
+
+    Returns:
+        How it was done, and one range a kernel; no ranges where they could not be joined.
+    """
+    traced = trace(bare)
+    try:
+        reading, counted = _count_with_names(source, bare)
+        if not counted:
+            reading, counted = source.measure(bare), trace(bare)
+        total = None if replay is None else source.measure_total(replay)
+    except CounterRefused as refused:
+        return Counters(sentence=refused.sentence), ()
+    durations = [event.duration_us for event in counted if event.is_kernel]
+    joined = join_ranges(reading.ranges, kernel_names(counted), kernel_names(traced), durations)
+    sentences = [joined.refusal or _how_counted(reading)]
+    if replay is not None:
+        sentences.append(_GRAPH_TWIN)
+    return (
+        Counters(
+            source="CUPTI range profiler",
+            cache_policy=_POLICIES.get(reading.cache_policy, reading.cache_policy),
+            joined=joined.refusal is None,
+            sentence=" ".join(sentences),
+            passes=reading.passes,
+            seconds=reading.set_up_s + reading.run_s,
+            total_bytes_read=None if total is None else total.bytes_read,
+            total_bytes_written=None if total is None else total.bytes_written,
+        ),
+        joined.ranges,
+    )
+
+
+def _count_with_names(
+    source: CounterSource, bare: Call
+) -> tuple[CounterReading, tuple[GpuEvent, ...]]:
+    """Count and trace one call at a time; no events where the trace saw none of it.
+
+    Raises:
+        CounterRefused: The counters are refused with or without a trace.
+    """
+    events: tuple[GpuEvent, ...] = ()
+
+    def traced() -> None:
+        nonlocal events
+        events = trace(bare)
+
+    try:
+        reading = source.measure(traced)
+    except CounterRefused:
+        return source.measure(bare), trace(bare)
+    return reading, tuple(event for event in events if event.name not in _PROFILER_KERNELS)
+
+
+def _how_counted(reading: CounterReading) -> str:
+    passes = "one pass" if reading.passes == 1 else f"{reading.passes} passes"
+    return (
+        f"Counted by the {reading.chip}'s hardware counters, {passes} a kernel, in a run of its "
+        "own."
+    )
