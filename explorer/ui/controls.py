@@ -29,6 +29,15 @@ class Picker(QComboBox):
         self.setAccessibleName(name)
 
     @override
+    def sizeHint(self) -> QSize:
+        return _with_arrow(super().sizeHint(), self, self._widest_text())
+
+    def _widest_text(self) -> int:
+        metrics = self.fontMetrics()
+        texts = (self.itemText(i) for i in range(self.count()))
+        return max((metrics.horizontalAdvance(text) for text in texts), default=0)
+
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QStylePainter(self)
         option = QStyleOptionComboBox()
@@ -46,6 +55,11 @@ class MenuButton(QPushButton):
     """A button that opens something below it, which its arrow says."""
 
     @override
+    def sizeHint(self) -> QSize:
+        text = self.fontMetrics().horizontalAdvance(self.text())
+        return _with_arrow(super().sizeHint(), self, text)
+
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QStylePainter(self)
         option = QStyleOptionButton()
@@ -54,6 +68,11 @@ class MenuButton(QPushButton):
         painter.drawControl(QStyle.ControlElement.CE_PushButton, option)
         draw_chevron(painter, QPointF(self.width() - 16, self.height() / 2), _ink(self))
         painter.end()
+
+
+def _with_arrow(hint: QSize, widget: QWidget, text_px: int) -> QSize:
+    widget.ensurePolished()
+    return QSize(max(hint.width(), text_px + TEXT_MARGIN_PX + 2), hint.height())
 
 
 def _elided(widget: QWidget, text: str, width: int) -> str:

@@ -33,9 +33,9 @@ from explorer.ui.theme import Theme, font, load_fonts, palette
 
 FIRST_SIZE = (1440, 900)
 LEAST_SIZE = (1120, 640)
-SIDE_PX = (300, 296)
-"""Widths of the left and the right column at first."""
-STRATEGIES_PX, DETAILS_PX = 344, 236
+SIDE_PX = (296, 360)
+"""Least and greatest width of the left and of the right column at first."""
+STRATEGIES_PX, DETAILS_PX = 344, 232
 """Heights of the strategies and of the panel below the scene at first."""
 
 
@@ -110,6 +110,8 @@ class MainWindow(QMainWindow):
         self.header.export_requested.connect(self.files.ask_to_export)
         self.details.runs.save_requested.connect(self.files.ask_to_save)
         self.first_painted.connect(self.results.fill)
+        self.graph.op_activated.connect(self.scene.seek_op)
+        self.scene.ops_active.connect(self.graph.view.set_active)
         store.theme_changed.connect(self._set_theme)
         store.worker_changed.connect(self._allow_cancel)
 
@@ -189,14 +191,15 @@ def _dropped_paths(event: QDropEvent) -> list[Path]:
 
 
 def _share_columns(width: int) -> list[int]:
-    return [SIDE_PX[0], width - sum(SIDE_PX), SIDE_PX[1]]
+    side = min(max(round(0.21 * width), SIDE_PX[0]), SIDE_PX[1])
+    return [side, width - 2 * side, side]
 
 
 def _share_left(height: int) -> list[int]:
-    strategies = min(STRATEGIES_PX, round(height * 0.43))
+    strategies = min(max(STRATEGIES_PX, round(0.38 * height)), round(0.43 * height))
     return [height - strategies, strategies]
 
 
 def _share_centre(height: int) -> list[int]:
-    details = max(DETAILS_PX, round(height * 0.3))
+    details = max(DETAILS_PX, round(0.29 * height))
     return [height - details, details]

@@ -1,0 +1,136 @@
+"""Opens the window: style and fonts first, the worker and the plots once it is on the screen."""
+
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QSocketNotifier
+from PySide6.QtWidgets import QApplication
+
+from explorer.model.device import Abilities, DeviceKind
+from explorer.ui.export_views import telling_moment_us
+from explorer.ui.main_window import MainWindow, prepare_application
+from explorer.ui.session import Session
+from explorer.ui.store import Store
+from explorer.ui.worker_process import WorkerProcess
+from explorer.worker.client import worker_command, worker_environment
+
+SHIPPED_RECORDING = "attention-h200.kx"
+
+
+def run_window(recording: Path | None, worker_python: Path | None) -> int:
+    """Open the window and stay until it is closed.
+
+    Args:
+        recording: Open this one; None for the shipped one where there is no GPU.
+        worker_python: Python with torch for the worker; None for the active environment's.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        UsageError: ``worker_python`` cannot be run.
+    """
+    command = worker_command(worker_python)
+    application = QApplication(sys.argv[:1])
+    prepare_application(application)
+    store = Store()
+    worker = WorkerProcess(command, worker_environment())
+    session = Session(store, worker)
+    window = MainWindow(store, session)
+    opening = Opening(window, store, recording)
+    window.first_painted.connect(opening.begin)
+    window.first_painted.connect(session.start)
+    window.show()
+    with_signals = _CloseOnSignal(window.close)
+    code = application.exec()
+    with_signals.restore()
+    session.close()
+    return code
+
+
+class Opening(QObject):
+    """What the window shows first: the recording asked for, or the shipped one without a GPU."""
+
+    def __init__(self, window: MainWindow, store: Store, recording: Path | None) -> None:
+        super().__init__(window)
+        self._window = window
+        self._store = store
+        self._recording = recording
+        store.abilities_changed.connect(self._on_abilities)
+
+    def begin(self) -> None:
+        """Open what can be decided without the worker."""
+        if self._recording is not None:
+            self._open(self._recording)
+        elif not has_gpu_node():
+            self._open_shipped()
+
+    def _on_abilities(self) -> None:
+        abilities = self._store.state.abilities
+        if self._recording is None and abilities is not None and not has_gpu(abilities):
+            self._open_shipped()
+
+    def _open_shipped(self) -> None:
+        if self._store.state.runs:
+            return
+        with as_file(files("assets") / "recordings" / SHIPPED_RECORDING) as path:
+            if path.exists():
+                self._open(path)
+
+    def _open(self, path: Path) -> None:
+        if not self._window.files.open_recording(path):
+            return
+        shown = self._store.state.shown_run
+        # At the very start nothing has moved yet: the first picture should show something.
+        moment_us = telling_moment_us(shown.run) if shown else None
+        if moment_us is not None:
+            self._store.set_playhead(moment_us)
+
+
+def has_gpu(abilities: Abilities) -> bool:
+    """Whether a worker found a GPU."""
+    return any(ability.device.kind is DeviceKind.CUDA for ability in abilities.devices)
+
+
+def has_gpu_node(devices: Path = Path("/dev")) -> bool:
+    """Whether the system has a device that an NVIDIA driver made, WSL's included.
+
+    It is a guess for the first second: what counts is what the worker says.
+    """
+    return any(devices.glob("nvidia[0-9]*")) or (devices / "dxg").exists()
+
+
+class _CloseOnSignal(QObject):
+    """Ctrl+C in the terminal closes the window as its close button does.
+
+    Python runs a signal's handler only between its own steps, and Qt's loop takes none while it
+    waits; the signal's byte on a socket wakes it.
+    """
+
+    def __init__(self, close: Callable[[], object]) -> None:
+        super().__init__()
+        self._reader, self._writer = socket.socketpair()
+        self._writer.setblocking(False)
+        self._before_fd = signal.set_wakeup_fd(self._writer.fileno())
+        self._before = {
+            number: signal.signal(number, lambda *_: close())
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._drain)
+
+    def restore(self) -> None:
+        """Give the signals back."""
+        self._notifier.setEnabled(False)
+        signal.set_wakeup_fd(self._before_fd)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._reader.close()
+        self._writer.close()
+
+    def _drain(self) -> None:
+        self._reader.recv(64)
