@@ -46,19 +46,20 @@ fi
 
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
-cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
-cp -R /etc/apt/apt.conf.d /etc/apt/auth.conf.d "$root/etc/apt/"
+# A link inside, followed from out here, would lead to the host's own file: remove it first.
+copy="cp -L -R --remove-destination"
+$copy /etc/resolv.conf /etc/hosts "$root/etc/"
+$copy /etc/apt/apt.conf.d /etc/apt/auth.conf.d "$root/etc/apt/"
 for settings in /etc/pip.conf /etc/xdg/pip; do
     if [ -e "$settings" ]; then
         mkdir -p "$root$(dirname "$settings")"
-        cp -R "$settings" "$root$(dirname "$settings")/"
+        $copy "$settings" "$root$(dirname "$settings")/"
     fi
 done
-# Copied, not bound: Debian's ca-certificates is installed over them, and then makes the bundle
-# anew from what it finds in the local folder.
+# Debian's ca-certificates, once installed, makes the bundle anew and adds the local folder's.
 mkdir -p "$root/etc/ssl/certs" "$root/usr/local/share/ca-certificates"
-cp -R -L /etc/ssl/certs/. "$root/etc/ssl/certs/"
-cp -L /etc/ssl/certs/ca-certificates.crt "$root/usr/local/share/ca-certificates/trial-host.crt"
+$copy /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+$copy /etc/ssl/certs/ca-certificates.crt "$root/usr/local/share/ca-certificates/trial-host.crt"
 for folder in ${TRIAL_BINDS:-}; do
     mkdir -p "$root$folder"
     mount --bind -o ro "$folder" "$root$folder"
