@@ -5,6 +5,7 @@ launches are scaled so that the total equals the time measured without a profile
 runs, its streams flow evenly and together, since kernels are pipelined.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -52,7 +53,9 @@ class Slot:
         """The share of it that is done, 0 to 1."""
         if t_us >= self.end_us:
             return 1.0
-        return max(0.0, (t_us - self.start_us) / (self.end_us - self.start_us))
+        if t_us <= self.start_us:
+            return 0.0
+        return (t_us - self.start_us) / (self.end_us - self.start_us)
 
     def phase(self, t_us: float) -> Phase:
         """Before, during or after it."""
@@ -68,7 +71,7 @@ class Life:
     Attributes:
         tensor: The tensor.
         from_us: From then on its memory is in use; 0 for what was there before.
-        until_us: The end of its last use, the run's end for inputs and outputs.
+        until_us: The end of its last use; infinity for inputs and outputs, which stay.
         writers: Slot number and bytes by the model, of each launch that writes it.
         there_before: Whether it is full from the start.
     """
@@ -79,11 +82,11 @@ class Life:
     writers: tuple[tuple[int, int], ...]
     there_before: bool
 
-    def phase(self, t_us: float, total_us: float) -> Phase:
+    def phase(self, t_us: float) -> Phase:
         """Not yet there, in memory, or freed."""
         if t_us < self.from_us:
             return Phase.BEFORE
-        return Phase.DURING if t_us < self.until_us or self.until_us >= total_us else Phase.AFTER
+        return Phase.DURING if t_us < self.until_us else Phase.AFTER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +201,7 @@ class Schedule:
         """The run at a moment; moments outside it are its start and its end."""
         t_us = min(max(t_us, 0.0), self.total_us)
         phases = tuple(slot.phase(t_us) for slot in self.slots)
-        lives = {life.tensor.id: life.phase(t_us, self.total_us) for life in self.lives}
+        lives = {life.tensor.id: life.phase(t_us) for life in self.lives}
         done = [slot.progress(t_us) for slot in self.slots]
         return Moment(
             t_us=t_us,
@@ -301,7 +304,7 @@ def schedule(run: Run) -> Schedule:
     return Schedule(
         run=run,
         slots=slots,
-        lives=_lives(run, slots, clock.total_us),
+        lives=_lives(run, slots),
         total_us=clock.total_us,
         trace_total_us=clock.trace_total_us,
         is_timed=clock.is_timed,
@@ -310,7 +313,7 @@ def schedule(run: Run) -> Schedule:
     )
 
 
-def _lives(run: Run, slots: Sequence[Slot], total_us: float) -> tuple[Life, ...]:
+def _lives(run: Run, slots: Sequence[Slot]) -> tuple[Life, ...]:
     lives = []
     for tensor in run.tensors:
         users = [
@@ -332,7 +335,7 @@ def _lives(run: Run, slots: Sequence[Slot], total_us: float) -> tuple[Life, ...]
             Life(
                 tensor=tensor,
                 from_us=0.0 if there_before else first_us,
-                until_us=total_us if stays else last_us,
+                until_us=math.inf if stays else last_us,
                 writers=writers,
                 there_before=there_before,
             )

@@ -1,5 +1,6 @@
 """The scene in words: for tooltips and for those who do not see it."""
 
+import math
 from html import escape
 
 from explorer.model.playback import Life, Moment, Phase, Playback, Schedule, Slot
@@ -160,10 +161,11 @@ def _tensor_lines(tensor: Tensor, lane: Schedule, t_us: float) -> list[str]:
 
 
 def _life_words(life: Life, lane: Schedule, t_us: float) -> str:
-    phase = life.phase(min(t_us, lane.total_us), lane.total_us)
+    phase = life.phase(min(t_us, lane.total_us))
     if life.there_before:
         return "in memory all the time"
-    span = f"from {format_us(life.from_us)} to {format_us(life.until_us)}"
+    until = "the end" if math.isinf(life.until_us) else format_us(life.until_us)
+    span = f"from {format_us(life.from_us)} to {until}"
     state = {Phase.BEFORE: "not yet there", Phase.DURING: "in memory", Phase.AFTER: "freed"}
     return f"{state[phase]} (holds memory {span})"
 
