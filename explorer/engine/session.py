@@ -115,6 +115,8 @@ class Session:
             raise UsageError(f"timing_s={request.timing_s} is no time; it must be above 0.")
         where = resolve_device(request.device)
         strategies = [find_strategy(spec) for spec in request.strategies]
+        if where.type == "cuda":
+            torch.cuda.set_device(where)
         device = self._known(describe(where))
         wants_ceilings = request.measure_ceilings and device.ceilings is None
         progress = ProgressReporter(emit, strategies, with_ceilings=wants_ceilings)

@@ -20,12 +20,13 @@ import torch
 
 from explorer.engine.chain_functions.base import DTYPES
 from explorer.model.codec import DecodeError, from_plain, to_plain
-from explorer.model.device import Ceilings, Device
+from explorer.model.device import Ceilings, Device, DeviceKind
 
 _logger = logging.getLogger(__name__)
 
 _SAMPLES = 7
 _BUDGET_S = {"cuda": 8.0, "cpu": 4.0}
+_TIMES_CACHE = {DeviceKind.CUDA: (16, 32), DeviceKind.CPU: (4, 8)}
 _CUDA_SHAPES = ((4096, 4096, 4096), (8192, 8192, 8192), (8192, 4096, 8192), (16384, 8192, 4096))
 _CPU_SHAPES = ((512, 512, 512), (1024, 1024, 1024), (2048, 1024, 2048))
 
@@ -64,11 +65,10 @@ def measure_ceilings(device: Device) -> Ceilings:
 
 
 def _tensor_sizes(device: Device) -> Iterator[int]:
-    """Bytes of a tensor: 8 and 16 times the last-level cache, four of them in an eighth of free."""
+    """Bytes of a tensor: many times the last-level cache, four of them in an eighth of free."""
     most = device.free_bytes // 32
-    least = 8 * max(device.l2_bytes, 4 << 20)
-    for n_bytes in (least, 2 * least):
-        yield min(n_bytes, most) // 4096 * 4096
+    for times in _TIMES_CACHE[device.kind]:
+        yield min(times * max(device.l2_bytes, 4 << 20), most) // 4096 * 4096
 
 
 def _memory_patterns(where: torch.device, n_bytes: int) -> Iterator[_Pattern]:

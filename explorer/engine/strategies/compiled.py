@@ -85,12 +85,22 @@ def _builder(mode: str | None) -> Callable[[Prepared], Built]:
         return Built(
             call=call,
             notes=_notes(mode, prepared.device),
-            give_back=torch._dynamo.reset,
+            give_back=_forget,
             graph_breaks=_graph_breaks(),
             uses_graph=uses_graph,
         )
 
     return build
+
+
+def _forget() -> None:
+    """Drop what was compiled, and the CUDA graphs with their memory."""
+    torch._dynamo.reset()
+    if torch.cuda.is_available():
+        from torch._inductor.cudagraph_trees import reset_cudagraph_trees
+
+        # Some releases leave them to the garbage collector.
+        reset_cudagraph_trees()
 
 
 def _notes(mode: str | None, device: torch.device) -> tuple[str, ...]:
