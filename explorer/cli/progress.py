@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+import threading
 import time
 from typing import TextIO
 
@@ -12,20 +13,26 @@ from explorer.model.run import Run
 from explorer.model.units import format_us
 
 ERASE_LINE = "\r\x1b[K"
+TICK_S = 1.0
 
 
 class ProgressDisplay:
-    """Shows where a run stands. To be closed before anything else is written to stderr."""
+    """Shows where a run stands. To be closed before anything else is written to stderr.
+
+    On a terminal the seconds go on between two steps, so that a long compile does not look stuck.
+    """
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._rewrites = self._stream.isatty()
         self._began_s = time.monotonic()
         self._last = ""
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._ticker: threading.Thread | None = None
 
     def update(self, progress: Progress) -> None:
         """Show a step."""
-        text = progress_text(progress)
         if not self._rewrites:
             # The share alone moves all the time; a log wants the steps.
             step = progress_text(progress, with_share=False)
@@ -33,15 +40,18 @@ class ProgressDisplay:
                 self._write(f"{step}\n")
                 self._last = step
             return
-        elapsed = f"{time.monotonic() - self._began_s:.0f} s"
-        width = shutil.get_terminal_size().columns - 1
-        self._write(ERASE_LINE + shortened(f"{text}  ({elapsed})", width))
-        self._last = text
+        with self._lock:
+            self._last = progress_text(progress)
+            self._rewrite()
+        if self._ticker is None:
+            self._ticker = threading.Thread(target=self._tick, name="progress", daemon=True)
+            self._ticker.start()
 
     def tell(self, sentence: str) -> None:
         """Write a line that stays."""
-        self._write((ERASE_LINE if self._rewrites else "") + sentence + "\n")
-        self._last = ""
+        with self._lock:
+            self._write((ERASE_LINE if self._rewrites else "") + sentence + "\n")
+            self._last = ""
 
     def finished(self, run: Run) -> None:
         """Say that a strategy is done, and how it went."""
@@ -56,9 +66,23 @@ class ProgressDisplay:
 
     def close(self) -> None:
         """Take the rewritten line away."""
+        self._closing.set()
+        if self._ticker is not None:
+            self._ticker.join()
         if self._rewrites and self._last:
             self._write(ERASE_LINE)
         self._last = ""
+
+    def _tick(self) -> None:
+        while not self._closing.wait(TICK_S):
+            with self._lock:
+                if self._last:
+                    self._rewrite()
+
+    def _rewrite(self) -> None:
+        elapsed = f"{time.monotonic() - self._began_s:.0f} s"
+        width = shutil.get_terminal_size().columns - 1
+        self._write(ERASE_LINE + shortened(f"{elapsed:>6}  {self._last}", width))
 
     def _write(self, text: str) -> None:
         self._stream.write(text)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 import re
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from explorer.cli import progress
 from explorer.cli.progress import ProgressDisplay
 from explorer.cli.report import report
 from explorer.cli.table import Column, render, shortened
@@ -193,11 +195,31 @@ def test_a_terminal_sees_one_line_rewritten(monkeypatch: pytest.MonkeyPatch) -> 
     display.update(step(1.5, "a sentence that is much too long for it"))
     display.close()
     parts = terminal.getvalue().split("\r\x1b[K")
-    assert parts[1].startswith(" 25 %  compile  compile: generating ke…")
+    assert re.fullmatch(r" +\d+ s   25 %  compile  compile: gener…", parts[1])
     assert len(parts[2]) == 39
-    assert parts[2].startswith("100 %")
+    assert re.match(r" +\d+ s  100 %", parts[2])
     assert parts[3] == ""
     assert "\n" not in terminal.getvalue()
+
+
+def test_the_seconds_go_on_between_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "TICK_S", 0.001)
+    terminal = Terminal()
+    written = threading.Semaphore(0)
+    write = terminal.write
+
+    def count(text: str) -> int:
+        written.release()
+        return write(text)
+
+    monkeypatch.setattr(terminal, "write", count)
+    display = ProgressDisplay(terminal)
+    display.update(step(0.25))
+    assert all(written.acquire(timeout=10) for _ in range(3))
+    display.close()
+    shown = [part for part in terminal.getvalue().split("\r\x1b[K") if part]
+    assert len(shown) >= 3
+    assert all(" 25 %  compile  compile: generating kernels" in part for part in shown)
 
 
 def test_a_log_gets_a_line_a_step_and_no_share() -> None:
