@@ -35,6 +35,9 @@ LATER_VIEWS = ("heartbeat", "sweep", "comparison")
 """Views that later releases draw."""
 
 FOOT_LINE_PX, FOOT_FONT_PX, FOOT_MARGIN_PX = 18.0, 12.5, 14.0
+LEAST_LAYOUT = (300.0, 200.0)
+"""A smaller picture is a larger one scaled down: its foot alone would fill it otherwise."""
+
 MOST_PIXELS = 200_000_000
 """A larger picture is refused: it would take a gigabyte, and few programs would open it."""
 
@@ -76,18 +79,26 @@ def export_png(
     shot = Shot(runs=tuple(runs), shown=shown, t_us=moment_us, theme=looks, recorded=recorded)
     painter = QPainter(image)
     try:
-        antialias(painter)
-        whole = QRectF(0, 0, *size)
-        if view in WITH_OWN_FOOT:
-            PAINTERS[view](painter, whole, shot)
-        else:
-            lines = _foot_lines(shot, size[0])
-            foot_px = _foot_height(lines)
-            PAINTERS[view](painter, whole.adjusted(0, 0, 0, -foot_px), shot)
-            _draw_foot(painter, QRectF(0, size[1] - foot_px, size[0], foot_px), lines, shot)
+        _paint(painter, size, view, shot)
     finally:
         painter.end()
     write_png(image, out_path)
+
+
+def _paint(painter: QPainter, size: tuple[int, int], view: str, shot: Shot) -> None:
+    """Paint the view with its foot; what is smaller than can be read is laid out larger."""
+    antialias(painter)
+    factor = min(size[0] / LEAST_LAYOUT[0], size[1] / LEAST_LAYOUT[1], 1.0)
+    painter.scale(factor, factor)
+    whole = QRectF(0, 0, size[0] / factor, size[1] / factor)
+    if view in WITH_OWN_FOOT:
+        PAINTERS[view](painter, whole, shot)
+        return
+    lines = _foot_lines(shot, whole.width())
+    foot = QRectF(whole)
+    foot.setTop(whole.bottom() - _foot_height(lines))
+    PAINTERS[view](painter, whole.adjusted(0, 0, 0, -foot.height()), shot)
+    _draw_foot(painter, foot, lines, shot)
 
 
 def save_widget_png(

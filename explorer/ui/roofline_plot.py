@@ -111,6 +111,9 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
     """Roofs, slope, ridge points and one mark a run; the mouse only hovers.
 
     Data comes in through :meth:`show_picture`.
+
+    Attributes:
+        labels: The marks' labels, each with the place of its mark in log10.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -119,7 +122,7 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
         self._axes = axes
         self._picture: RooflinePicture | None = None
         self._zoom = 1.0
-        self._labels: list[tuple[pg.TextItem, QPointF]] = []
+        self.labels: list[tuple[pg.TextItem, QPointF]] = []
         self._slope_label: pg.TextItem | None = None
         plot = self.getPlotItem()
         plot.setMenuEnabled(False)
@@ -133,7 +136,7 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
     def show_picture(self, picture: RooflinePicture, theme: Theme, zoom: float) -> None:
         """Draw afresh."""
         self._picture, self._zoom = picture, zoom
-        self._labels, self._slope_label = [], None
+        self.labels, self._slope_label = [], None
         plot = self.getPlotItem()
         plot.clear()
         self.setBackground(theme.color("panel"))
@@ -220,7 +223,7 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
         label.setFont(font(13 * zoom, 600))
         label.setZValue(11)
         self.addItem(label)
-        self._labels.append((label, QPointF(x, y)))
+        self.labels.append((label, QPointF(x, y)))
 
     def _place_labels(self, *_: object) -> None:
         """Put each label beside its mark, on the side with room, none on top of another."""
@@ -228,12 +231,12 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
             return
         view = self.getPlotItem().getViewBox()
         self._turn_slope_label()
-        spots: list[QPointF] = [view.mapViewToScene(where) for _, where in self._labels]
+        spots: list[QPointF] = [view.mapViewToScene(where) for _, where in self.labels]
         reach = 8 * self._zoom
         taken = [QRectF(spot.x() - reach, spot.y() - reach, 2 * reach, 2 * reach) for spot in spots]
         taken += self._along_the_slope()
         for i, spot in enumerate(spots):
-            label = self._labels[i][0]
+            label = self.labels[i][0]
             size = label.boundingRect().size()
             box = _free_box(spot, size, view.sceneBoundingRect(), taken, self._zoom)
             taken.append(box)

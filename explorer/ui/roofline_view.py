@@ -88,6 +88,11 @@ class RooflineView(QWidget):
         return f"{flops_unit(self._picture())[1]}  ·  bytes {' / '.join(kinds)}"
 
     @property
+    def plot(self) -> "RooflinePlot | None":
+        """The plot, None until it was made."""
+        return self._plot
+
+    @property
     def sentence(self) -> str:
         """What is said instead of a plot; empty while there is one."""
         return self._sentence.text() if self._pages.currentWidget() is self._told else ""

@@ -1,0 +1,138 @@
+"""The roofline widget: marks where the arithmetic says, or a sentence."""
+
+import math
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from explorer.model.device import Ceilings
+from explorer.model.roofline import roofline_point
+from explorer.model.run import Run
+from explorer.ui.roofline_view import RooflineView
+from explorer.ui.theme import DARK, LIGHT, Theme
+from tests.conftest import CHECKOUT
+from tests.fixtures_runs import (
+    compiled_attention,
+    cpu_attention,
+    eager_attention,
+    failed_run,
+    sdpa_attention,
+)
+
+CEILINGS = Ceilings(
+    copy_bytes_per_s=4e12,
+    read_bytes_per_s=4.2e12,
+    write_bytes_per_s=3e12,
+    flops_per_s={"bf16": 840e12, "fp32": 42e12},
+    measured_at="2026-01-01T00:00:00+00:00",
+)
+
+
+def measured(run: Run) -> Run:
+    return replace(run, device=replace(run.device, ceilings=CEILINGS))
+
+
+RUNS = tuple(map(measured, (eager_attention(), compiled_attention(), sdpa_attention())))
+
+
+@pytest.fixture
+def view(qtbot: QtBot) -> RooflineView:
+    made = RooflineView()
+    qtbot.addWidget(made)
+    made.resize(300, 440)
+    made.set_runs(RUNS, 1)
+    return made
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT], ids=["dark", "light"])
+def test_every_run_has_its_mark_where_the_arithmetic_says(view: RooflineView, theme: Theme) -> None:
+    view.set_theme(theme)
+    view.fill_now()
+    image = view.grab().toImage()
+    plot = view.plot
+    assert plot is not None
+    box = plot.getPlotItem().getViewBox()
+    for run, color in zip(RUNS, ("plain", "fused", "compute"), strict=True):
+        point = roofline_point(run)
+        assert point is not None
+        where = QPointF(math.log10(point.flops_per_byte), math.log10(point.flops_per_s))
+        spot = plot.mapFromScene(box.mapViewToScene(where))
+        found = image.pixelColor(plot.mapTo(view, spot))
+        wanted = theme.color(color)
+        assert abs(found.red() - wanted.red()) + abs(found.green() - wanted.green()) < 12
+
+
+def test_words_for_screen_readers(view: RooflineView) -> None:
+    view.fill_now()
+    words = view.accessibleDescription()
+    assert "Ceilings: 4.20 TB/s memory" in words
+    assert "840 TFLOP/s bf16 from 200 FLOP per byte on" in words
+    assert "42.0 TFLOP/s fp32 from 10.0 FLOP per byte on" in words
+    assert "Eager: 26.1 TFLOP/s at 11.2 FLOP per byte, bytes counted" in words
+    assert view.hint == "TFLOP/s  ·  bytes counted"
+
+
+def test_pyqtgraph_comes_after_the_first_paint(qtbot: QtBot, view: RooflineView) -> None:
+    assert view.plot is None
+    view.show()
+    qtbot.waitUntil(lambda: view.plot is not None)
+    assert view.sentence == ""
+
+
+def test_nothing_of_it_is_imported_with_the_widget() -> None:
+    code = "import sys, explorer.ui.roofline_view; sys.exit('pyqtgraph' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, check=False)
+    assert done.returncode == 0
+
+
+def test_unknown_ceilings_are_a_sentence_with_a_button(qtbot: QtBot, view: RooflineView) -> None:
+    view.set_runs((cpu_attention(),), 0)
+    view.show()
+    assert "ceilings of Two-core test processor are not known" in view.sentence
+    with qtbot.waitSignal(view.measure_requested):
+        QTest.mouseClick(view.measure_button, Qt.MouseButton.LeftButton)
+    view.set_can_measure(False, "A run is in progress.")
+    assert not view.measure_button.isEnabled()
+    assert view.measure_button.toolTip() == "A run is in progress."
+
+
+def test_no_ceilings_of_the_chains_type_nor_fp32_is_unknown_too(view: RooflineView) -> None:
+    other = replace(CEILINGS, flops_per_s={"fp16": 800e12})
+    run = replace(RUNS[0], device=replace(RUNS[0].device, ceilings=other))
+    view.set_runs((run,), 0)
+    assert "not known" in view.sentence
+
+
+def test_a_failed_run_alone_is_told(view: RooflineView) -> None:
+    view.set_runs((measured(failed_run()),), 0)
+    assert view.sentence.startswith("No run can be placed. CUDA ran out of memory")
+    view.set_runs((), -1)
+    assert "No run is shown" in view.sentence
+    assert view.hint == ""
+
+
+def test_runs_without_a_mark_are_named(view: RooflineView) -> None:
+    view.set_runs((*RUNS, measured(failed_run()), cpu_attention()), 0)
+    view.fill_now()
+    words = view.accessibleDescription()
+    assert "Eager has no mark: CUDA ran out of memory" in words
+    assert "1 of another device left out" in words
+
+
+def test_labels_do_not_cover_each_other(view: RooflineView) -> None:
+    near = [replace(run, id=str(i)) for i, run in enumerate((RUNS[0], RUNS[0], RUNS[0]))]
+    view.set_runs(near, 0)
+    view.fill_now()
+    view.grab()
+    plot = view.plot
+    assert plot is not None
+    boxes = [label.sceneBoundingRect() for label, _ in plot.labels]
+    for i, first in enumerate(boxes):
+        for second in boxes[i + 1 :]:
+            shared = first.intersected(second)
+            assert shared.height() < 0.5 * first.height() or shared.width() <= 0
