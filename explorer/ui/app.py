@@ -11,7 +11,6 @@ from PySide6.QtCore import QObject, QSocketNotifier
 from PySide6.QtWidgets import QApplication
 
 from explorer.model.device import Abilities, DeviceKind
-from explorer.ui.export_views import telling_moment_us
 from explorer.ui.main_window import MainWindow, prepare_application
 from explorer.ui.session import Session
 from explorer.ui.store import Store
@@ -84,6 +83,8 @@ class Opening(QObject):
     def _open(self, path: Path) -> None:
         if not self._window.files.open_recording(path):
             return
+        from explorer.ui.export_views import telling_moment_us
+
         shown = self._store.state.shown_run
         # At the very start nothing has moved yet: the first picture should show something.
         moment_us = telling_moment_us(shown.run) if shown else None

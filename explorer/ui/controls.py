@@ -27,6 +27,7 @@ class Picker(QComboBox):
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName(name)
+        self.view().setAccessibleName(f"{name}: choices")
 
     @override
     def sizeHint(self) -> QSize:

@@ -43,7 +43,9 @@ class MessageBar(QFrame):
         notice = self._store.state.notice
         self.setVisible(notice is not None)
         self._sentence.setText(notice.sentence if notice else "")
-        self.setAccessibleName(notice.sentence if notice else "No message")
+        said = notice.sentence if notice else "No message"
+        self.setAccessibleName(said)
+        self._sentence.setAccessibleName(said)
         self.undo_button.setVisible(notice is not None and notice.can_undo)
         is_error = notice is not None and notice.is_error
         if self.property("error") != is_error:

@@ -1,13 +1,17 @@
 """The middle of the window: the traffic scene with its transport, tied to the store."""
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from explorer.model.playback import Slot
-from explorer.model.run import Run
 from explorer.ui.scene_view import SceneView
 from explorer.ui.store import Store
 from explorer.ui.transport import Transport
+
+if TYPE_CHECKING:
+    from explorer.model.run import Run
 
 
 class ScenePanel(QWidget):

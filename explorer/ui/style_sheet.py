@@ -32,7 +32,7 @@ QComboBox, QPushButton, QToolButton, QLineEdit {
 QLineEdit { background: $sunken; padding: 4px 8px; selection-background-color: $compute;
   selection-color: $on_accent; }
 QLineEdit[invalid="true"] { border: 1px solid $warning; }
-QToolButton { padding: 4px 8px; font-weight: 600; }
+QToolButton { padding: 3px 8px; min-height: 20px; font-weight: 600; }
 QToolButton#flat { background: transparent; border: 1px solid transparent; }
 QComboBox { padding-right: 4px; }
 QComboBox::drop-down { border: 0; width: 28px; }
