@@ -1,0 +1,376 @@
+"""How fast the window is: figures that no test times, since a busy machine would fail them.
+
+``make bench`` or ``python tools/bench.py [RECORDING]``. Without a recording the shipped one is
+drawn, or where there is none the tests' hand-made runs. Needs no display and no GPU.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(CHECKOUT))
+if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+# The offscreen platform warns at each window shown that it cannot size one.
+os.environ.setdefault("QT_LOGGING_RULES", "default.warning=false")
+
+if TYPE_CHECKING:
+    from explorer.model.run import Run
+
+T = TypeVar("T")
+
+N_STARTS = 7
+N_MESSAGES = 20_000
+N_LAUNCHES = 1_000_000
+N_LANES = 20
+SCENE_SIZE = (1920, 1080)
+TIMELINE_SIZE = (1200, 420)
+LAG_INTERVAL_MS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One line of the table.
+
+    Attributes:
+        what: What was timed.
+        median_ms: Typical.
+        worst_ms: The 95th percentile, or the largest where ``is_largest``.
+        n: How often.
+        limit_ms: What it should stay under; None where nothing was asked.
+        is_largest: Whether ``worst_ms`` is the largest of all.
+    """
+
+    what: str
+    median_ms: float
+    worst_ms: float
+    n: int
+    limit_ms: float | None = None
+    is_largest: bool = False
+
+    @classmethod
+    def of(cls, what: str, times_ms: Sequence[float], limit_ms: float | None = None) -> "Figure":
+        """Median and 95th percentile of samples."""
+        ordered = sorted(times_ms)
+        return cls(
+            what=what,
+            median_ms=statistics.median(ordered),
+            worst_ms=ordered[min(round(0.95 * len(ordered)), len(ordered) - 1)],
+            n=len(ordered),
+            limit_ms=limit_ms,
+        )
+
+
+def main() -> int:
+    """Measure everything and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("recording", nargs="?", type=Path, help="a .kx file to draw")
+    parser.add_argument("--child", choices=tuple(CHILDREN), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        return CHILDREN[options.child]()
+    runs, source = load_runs(options.recording)
+    write(f"runs drawn: {source}\n\n")
+    figures = [time_start_up(), time_import()]
+    from PySide6.QtWidgets import QApplication
+
+    from explorer.ui.main_window import prepare_application
+
+    application = QApplication([])
+    prepare_application(application)
+    figures += [*time_scene(runs), *time_timeline(), time_lag(application)]
+    write(as_table(figures))
+    write(counter_words(runs))
+    return 0
+
+
+def write(text: str) -> None:
+    """Print at once, so that a long measurement is seen to go on."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def load_runs(path: Path | None) -> tuple[tuple["Run", ...], str]:
+    """The runs to draw, and what they are called."""
+    from explorer.recording import load_recording
+
+    shipped = sorted((CHECKOUT / "assets" / "recordings").glob("*.kx"))
+    if path or shipped:
+        chosen = path or shipped[0]
+        return load_recording(chosen), chosen.name
+    from tests.fixtures_runs import all_runs
+
+    return all_runs(), "the tests' hand-made ones"
+
+
+def time_start_up() -> Figure:
+    """From starting a process to the window's first paint."""
+    times_ms = []
+    for _ in range(N_STARTS):
+        begun = time.perf_counter()
+        with child("window") as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            times_ms.append((time.perf_counter() - begun) * 1e3)
+            process.communicate()
+    return Figure.of("process start to first paint", times_ms, 600)
+
+
+def time_import() -> Figure:
+    """A bare interpreter that imports Qt alone: what start-up cannot go under."""
+    code = "from PySide6 import QtCore, QtGui, QtWidgets"
+    times_ms = []
+    for _ in range(N_STARTS):
+        begun = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=CHECKOUT)
+        times_ms.append((time.perf_counter() - begun) * 1e3)
+    return Figure.of("  of it: Python with Qt's imports", times_ms)
+
+
+def child(name: str) -> "subprocess.Popen[bytes]":
+    """Start this file again in another role."""
+    return subprocess.Popen(
+        [sys.executable, str(Path(__file__).resolve()), "--child", name],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        cwd=CHECKOUT,
+    )
+
+
+def be_window() -> int:
+    """Open the window without a worker, say when it was painted, and end."""
+    from PySide6.QtWidgets import QApplication
+
+    from explorer.ui.main_window import MainWindow, prepare_application
+    from explorer.ui.store import Store
+
+    application = QApplication([])
+    prepare_application(application)
+    window = MainWindow(Store())
+
+    def told() -> None:
+        write("painted\n")
+        application.quit()
+
+    window.first_painted.connect(told)
+    window.show()
+    return application.exec()
+
+
+def time_scene(runs: Sequence["Run"]) -> list[Figure]:
+    """The traffic scene of each run with launches, played through once."""
+    from PySide6.QtCore import QRectF
+    from PySide6.QtGui import QImage, QPainter
+
+    from explorer.ui.scene.draw import SceneCache, draw
+    from explorer.ui.theme import DARK
+    from explorer.ui.timeline_layout import lane_of
+    from explorer.ui.words import run_title
+
+    image = QImage(*SCENE_SIZE, QImage.Format.Format_ARGB32_Premultiplied)
+    figures = []
+    for run in runs:
+        if not run.launches:
+            continue
+        cache, total_us, n_frames = SceneCache(), lane_of(run).total_us, 200
+
+        def frame(share: float, run: "Run" = run, cache: SceneCache = cache,
+                  total_us: float = total_us) -> None:  # fmt: skip
+            painter = QPainter(image)
+            draw(painter, QRectF(0, 0, *SCENE_SIZE), (run,), share * total_us, DARK, cache=cache)
+            painter.end()
+
+        frame(0)
+        times_ms = timed(frame, [i / n_frames for i in range(n_frames)])
+        what = f"scene frame {SCENE_SIZE[0]}x{SCENE_SIZE[1]}: {run_title(run)}"
+        figures.append(Figure.of(what, times_ms, 8))
+    return figures
+
+
+def time_timeline() -> list[Figure]:
+    """A million launches in twenty lanes: laying out, all of it, a hundredth, zooming."""
+    from PySide6.QtCore import QRectF
+    from PySide6.QtGui import QImage, QPainter
+
+    from explorer.model.timeline import TimeView
+    from explorer.ui.theme import DARK
+    from explorer.ui.timeline_draw import Selected, draw_timeline
+    from explorer.ui.timeline_layout import lane_of, whole_view
+
+    runs = [many_launches(N_LAUNCHES // N_LANES, seed) for seed in range(N_LANES)]
+    lay_out_ms = timed(lane_of, runs)
+    image = QImage(*TIMELINE_SIZE, QImage.Format.Format_ARGB32_Premultiplied)
+    whole = whole_view(runs)
+
+    def frame(view: TimeView) -> None:
+        painter = QPainter(image)
+        draw_timeline(painter, QRectF(0, 0, *TIMELINE_SIZE), runs, Selected(0), 1.0, view, DARK)
+        painter.end()
+
+    hundredth = [whole.zoomed(100, whole.end_us * i / 60, whole.end_us) for i in range(60)]
+    zooming = [whole.zoomed(1.15**i, whole.end_us * 0.4, whole.end_us) for i in range(60)]
+    what = f"timeline {TIMELINE_SIZE[0]}x{TIMELINE_SIZE[1]}, {N_LAUNCHES:,} launches"
+    frame(whole)
+    return [
+        Figure.of(f"{what}: laying out a lane, once", lay_out_ms),
+        Figure.of(f"{what}: all of it", timed(frame, [whole] * 30), 13),
+        Figure.of(f"{what}: a hundredth", timed(frame, hundredth), 13),
+        Figure.of(f"{what}: zooming", timed(frame, zooming), 13),
+    ]
+
+
+def many_launches(n_launches: int, seed: int) -> "Run":
+    """A run of many short launches with gaps, some of them fused."""
+    import random
+
+    from tests.fixtures_runs import eager_attention
+
+    rng, base = random.Random(seed), eager_attention()
+    plain = base.launches[1]
+    fused = replace(plain, ops=("scale", "mask"))
+    launches, start_us = [], 0.0
+    for _ in range(n_launches):
+        duration_us = rng.lognormvariate(2, 1)
+        kind = fused if rng.random() < 0.3 else plain
+        launches.append(replace(kind, start_us=start_us, duration_us=duration_us))
+        start_us += duration_us + rng.expovariate(1 / 3)
+    return replace(base, id=f"many-{seed}", launches=tuple(launches), timing=None)
+
+
+def time_lag(application: object) -> Figure:
+    """How late a timer comes while a worker floods the window with messages."""
+    from PySide6.QtCore import QElapsedTimer, Qt, QTimer
+    from PySide6.QtWidgets import QApplication
+
+    from explorer.ui.main_window import MainWindow
+    from explorer.ui.session import Session
+    from explorer.ui.store import Store
+    from explorer.ui.worker_process import WorkerProcess
+
+    assert isinstance(application, QApplication)
+    command = [sys.executable, str(Path(__file__).resolve()), "--child", "flood"]
+    store = Store()
+    worker = WorkerProcess(command, dict(os.environ))
+    session = Session(store, worker)
+    window = MainWindow(store, session)
+    clock, ticker, late_ms = QElapsedTimer(), QTimer(), []
+    ticker.setTimerType(Qt.TimerType.PreciseTimer)
+    ticker.setInterval(LAG_INTERVAL_MS)
+
+    def tick() -> None:
+        late_ms.append(max(clock.nsecsElapsed() / 1e6 - LAG_INTERVAL_MS, 0.0))
+        clock.restart()
+
+    def stop_when_done(busy: bool) -> None:
+        if not busy and late_ms:
+            application.quit()
+
+    def begin() -> None:
+        session.run()
+        clock.start()
+        ticker.start()
+
+    ticker.timeout.connect(tick)
+    worker.busy_changed.connect(stop_when_done)
+    window.first_painted.connect(session.start)
+    store.captured_changed.connect(begin, Qt.ConnectionType.SingleShotConnection)
+    window.show()
+    application.exec()
+    ticker.stop()
+    session.close()
+    window.close()
+    return Figure(
+        what=f"event loop late while {N_MESSAGES:,} messages and a run come in",
+        median_ms=statistics.median(late_ms),
+        worst_ms=max(late_ms),
+        n=len(late_ms),
+        limit_ms=50,
+        is_largest=True,
+    )
+
+
+def be_flood() -> int:
+    """A worker that answers a run with very many progress messages, then a run."""
+    from explorer.model.messages import (
+        Progress,
+        Ready,
+        RequestDone,
+        RunFinished,
+        RunRequest,
+        Stage,
+    )
+    from explorer.worker.protocol import decode_request, encode
+    from tests.fixtures_runs import cpu_attention
+    from tests.ui import fake_worker
+
+    fake_worker.emit(Ready(abilities=fake_worker.ABILITIES))
+    for line in sys.stdin.buffer:
+        request = decode_request(line)
+        if not isinstance(request, RunRequest):
+            fake_worker.answer(request)
+            continue
+        out = sys.stdout.buffer
+        for i in range(N_MESSAGES):
+            message = Progress(
+                stage=Stage.TIMING, sentence=f"sample {i}", fraction=i / N_MESSAGES,
+                strategy="compile",
+            )  # fmt: skip
+            out.write(encode(message))
+        for spec in request.strategies:
+            run = cpu_attention(f"flood-{spec}")
+            run = replace(run, strategy=replace(run.strategy, name=spec, title=spec))
+            out.write(encode(RunFinished(run=run)))
+        out.write(encode(RequestDone()))
+        out.flush()
+    return 0
+
+
+CHILDREN: dict[str, Callable[[], int]] = {"window": be_window, "flood": be_flood}
+
+
+def timed(function: Callable[[T], object], arguments: Sequence[T]) -> list[float]:
+    """Milliseconds of each call."""
+    times_ms = []
+    for argument in arguments:
+        begun = time.perf_counter()
+        function(argument)
+        times_ms.append((time.perf_counter() - begun) * 1e3)
+    return times_ms
+
+
+def as_table(figures: Sequence[Figure]) -> str:
+    """The figures in columns, with what was asked and whether it holds."""
+    width = max(len(figure.what) for figure in figures)
+    lines = [f"{'':{width}}  {'median':>10}  {'p95':>10}  {'n':>6}  {'asked':>9}"]
+    for figure in figures:
+        asked = "" if figure.limit_ms is None else f"< {figure.limit_ms:.0f} ms"
+        judged = figure.worst_ms if figure.is_largest else figure.median_ms
+        verdict = "" if figure.limit_ms is None else "ok" if judged < figure.limit_ms else "OVER"
+        worst = f"{figure.worst_ms:.1f} ms" + (" max" if figure.is_largest else "")
+        lines.append(
+            f"{figure.what:{width}}  {figure.median_ms:>7.1f} ms  {worst:>10}  {figure.n:>6}  "
+            f"{asked:>9}  {verdict}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def counter_words(runs: Sequence["Run"]) -> str:
+    """How long counting took where the runs were made."""
+    told = [
+        f"  {run.strategy.spec} on {run.device.name}: {run.counters.seconds:.2f} s (asked: < 1.5 s)"
+        for run in runs
+        if run.counters and run.counters.seconds is not None and run.counters.joined
+    ]
+    return "\ncounting bytes, set-up included:\n" + "\n".join(told) + "\n" if told else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
