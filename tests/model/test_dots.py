@@ -3,6 +3,7 @@ import pytest
 
 from explorer.model.dots import dots_at
 from explorer.model.playback import Playback, Slot, play
+from explorer.model.run import Run
 from explorer.model.streams import Stream
 from tests.fixtures_runs import all_runs, compiled_attention, eager_attention
 
@@ -12,7 +13,7 @@ def every_stream(playback: Playback) -> list[tuple[Slot, Stream]]:
 
 
 @pytest.mark.parametrize("run", all_runs(), ids=lambda run: run.id)
-def test_dots_add_up_to_the_printed_number(run) -> None:  # type: ignore[no-untyped-def]
+def test_dots_add_up_to_the_printed_number(run: Run) -> None:
     playback = play([run])
     for slot in playback.lanes[0].slots:
         carried = 0.0

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.model.run import Access, Bytes, Launch
+from explorer.model.run import Access, Bytes, Launch, Run
 from explorer.model.streams import (
     StreamKind,
     Way,
@@ -31,7 +31,7 @@ def split(*launches: Launch) -> list[list[tuple[Way, StreamKind, str | None, int
 
 
 @pytest.mark.parametrize("run", all_runs(), ids=lambda run: run.id)
-def test_streams_of_every_launch_add_up_to_the_printed_number(run) -> None:  # type: ignore[no-untyped-def]
+def test_streams_of_every_launch_add_up_to_the_printed_number(run: Run) -> None:
     sizes = {tensor.id: tensor.n_bytes for tensor in run.tensors}
     for one, traffic in zip(
         run.launches, split_traffic(run.launches, sizes, run.device.l2_bytes), strict=True

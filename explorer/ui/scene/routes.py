@@ -200,7 +200,8 @@ def _place_tags(
         members = in_memory[row::rows]
         y = field.l2.top() - (17 + TAG_ROW * (rows - 1 - row)) * u
         middles = [float(np.interp(y, lines[i][:, 1], lines[i][:, 0])) for i in members]
-        middles = _apart(middles, [widths[i] + 4 * u for i in members])
+        spaced = [widths[i] + 4 * u for i in members]
+        middles = _apart(middles, spaced, field.band.left(), field.band.right())
         for i, x in zip(members, middles, strict=True):
             tags[i] = _tag_at(x, y, widths[i], field)
     for i in tagged:
@@ -220,14 +221,22 @@ def is_prominent(stream: Stream, streams: Sequence[Stream]) -> bool:
     return stream.n_bytes >= least * largest
 
 
-def _apart(middles: Sequence[float], widths: Sequence[float]) -> list[float]:
-    """Move neighbours in a row apart, each by half of what they overlap."""
+def _apart(
+    middles: Sequence[float], widths: Sequence[float], left: float, right: float
+) -> list[float]:
+    """Move neighbours in a row apart, each by half of what they overlap, within the limits."""
     moved = list(middles)
     for i in range(1, len(moved)):
         overlap = (widths[i - 1] + widths[i]) / 2 - (moved[i] - moved[i - 1])
         if overlap > 0:
             moved[:i] = [x - overlap / 2 for x in moved[:i]]
             moved[i:] = [x + overlap / 2 for x in moved[i:]]
+    for i in reversed(range(len(moved))):
+        moved[i] = min(moved[i], right - widths[i] / 2)
+        right = moved[i] - widths[i] / 2
+    for i in range(len(moved)):
+        moved[i] = max(moved[i], left + widths[i] / 2)
+        left = moved[i] + widths[i] / 2
     return moved
 
 
