@@ -115,10 +115,14 @@ def test_the_ops_are_carried_out_once_each_and_in_order(case: Case) -> None:
 
 
 def test_durations_agree_with_the_events(case: Case) -> None:
-    """Within 5 %, or 40 µs where the host keeps the GPU waiting."""
-    total = case.record.trace_total_us
-    assert total is not None
-    assert total == pytest.approx(event_time_us(case.built), rel=0.05, abs=40.0)
+    """The events see the gaps as well: where the host is slow, up to 120 µs of them a call."""
+    launches, whole = case.record.launch_total_us, case.record.trace_total_us
+    assert launches is not None
+    assert whole is not None
+    by_events = event_time_us(case.built)
+    assert launches <= 1.03 * by_events
+    assert by_events <= max(1.05 * launches, launches + 120.0)
+    assert whole >= launches
 
 
 def test_counted_bytes_join(case: Case) -> None:

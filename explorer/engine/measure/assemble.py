@@ -14,14 +14,14 @@ from explorer.model.run import Bytes, Launch
 _HELPER_WORDS = (
     ("memcpy", "copy"),
     ("memset", "fill"),
+    ("philox", "random seeds"),
     ("fill", "fill"),
     ("copy", "copy"),
     ("distribution", "random numbers"),
+    ("split", "sum of the parts"),
+    ("reduce", "sum of the parts"),
 )
-"""What a launch that no recorded call accounts for is called, by what its name contains."""
-
-
-_NOTHING = Launch(kernel="", title="", is_helper=True)
+"""What a helper is called, by what its kernel's name contains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,6 @@ def on_gpu(
         recorded: One launch a call.
     """
     main: dict[int, int] = {}
-    kernels = [call if event.is_kernel else None for event, call in zip(events, calls, strict=True)]
-    number = Counter(kernels)
     for place, call in enumerate(calls):
         if call is None:
             continue
@@ -78,19 +76,14 @@ def on_gpu(
         if best is None or slots[place].duration_us > slots[best].duration_us:
             main[call] = place
     launches = []
-    seen: Counter[int | None] = Counter()
     for place, (event, slot, call) in enumerate(zip(events, slots, calls, strict=True)):
+        helper = Launch(kernel=event.name, title=helper_title(event.name), is_helper=True)
         if call is None:
-            launch = Launch(kernel=event.name, title=helper_title(event.name), is_helper=True)
+            launch = helper
         elif main[call] == place:
             launch = recorded[call]
         else:
-            launch = replace(_NOTHING, title=recorded[call].title, ops=recorded[call].ops)
-        if call is not None and not event.is_kernel and main[call] != place:
-            launch = replace(launch, title=f"{launch.title}: {helper_title(event.name)}")
-        elif call is not None and number[call] > 1:
-            seen[call] += 1
-            launch = replace(launch, title=f"{launch.title}, kernel {seen[call]} of {number[call]}")
+            launch = replace(helper, title=f"{recorded[call].title}: {helper.title}")
         launches.append(_as_traced(launch, event, slot))
     return tuple(launches)
 
@@ -122,9 +115,9 @@ def with_counts(
 
 
 def helper_title(name: str) -> str:
-    """A short name for a launch of which only the kernel's name is known."""
+    """A short name for a launch that the chain does not ask for."""
     lower = name.lower()
-    return next((word for part, word in _HELPER_WORDS if part in lower), "other")
+    return next((word for part, word in _HELPER_WORDS if part in lower), "helper")
 
 
 def _as_traced(launch: Launch, event: GpuEvent, slot: Slot) -> Launch:

@@ -38,6 +38,7 @@ from explorer.engine.measure.trace import (
     names,
     place_in,
     trace,
+    trace_calls,
 )
 from explorer.engine.prepared import Prepared
 from explorer.model.device import DeviceKind
@@ -218,7 +219,7 @@ class _Recorder:
 
     def _traced(self, call: Call) -> list[tuple[GpuEvent, ...]]:
         """Several traces that list the same launches."""
-        passes = [trace(call) for _ in range(_TRACED_CALLS)]
+        passes = trace_calls(call, _TRACED_CALLS)
         [(usual, count)] = Counter(names(events) for events in passes).most_common(1)
         if count < len(passes):
             self.warnings.append(

@@ -134,10 +134,40 @@ def _nodes_of(call: RecordedCall, notes: ModuleNotes) -> tuple[str, ...]:
     handle = read_module(call.module).handle_above(call.module_line)
     if handle is None:
         return ()
+    nodes = notes.kernels.get(handle, ())
+    if call.kind is CallKind.ATEN:
+        return nodes
     # A kernel's handle must be its own; one above an operator names it in the wrapper's words.
-    if call.kind is not CallKind.ATEN and handle.rpartition(":")[0] != call.name:
-        return ()
-    return notes.kernels.get(handle, ())
+    return _computed(call, notes, nodes) if handle.rpartition(":")[0] == call.name else ()
+
+
+def _computed(call: RecordedCall, notes: ModuleNotes, nodes: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of a kernel's nodes that lie between what it reads and what it writes.
+
+    Inductor names a matmul's template after what made its inputs as well.
+    """
+    read, written = (
+        {
+            node.name
+            for touch in call.touches
+            if touch.is_write is is_write
+            and (node := computing_node(notes, notes.buffers.get(touch.variable or "", "")))
+        }
+        for is_write in (False, True)
+    )
+    if not written:
+        return nodes
+    found: dict[str, None] = {}
+    waiting = list(written)
+    while waiting:
+        name = waiting.pop()
+        node = notes.nodes.get(name)
+        if node is None or name in found or (name in read and name not in written):
+            continue
+        if name in nodes or node.is_view:
+            found[name] = None
+            waiting.extend(node.inputs)
+    return tuple(name for name in nodes if name in found) or nodes
 
 
 def _function_of(

@@ -40,12 +40,8 @@ def test_a_launch_has_the_gpu_s_name_and_shape() -> None:
 def test_of_two_kernels_the_longer_moves_the_bytes() -> None:
     events = [event("splitk"), event("reduce"), event("mul")]
     main, helper, scale = on_gpu(events, slots(50.0, 4.0, 9.0), [0, 0, 1], [GEMM, SCALE])
-    assert (main.title, main.is_helper, main.accesses) == (
-        "qk, kernel 1 of 2",
-        False,
-        GEMM.accesses,
-    )
-    assert (helper.title, helper.is_helper, helper.ops) == ("qk, kernel 2 of 2", True, ("qk",))
+    assert (main.title, main.is_helper, main.accesses) == ("qk", False, GEMM.accesses)
+    assert (helper.title, helper.is_helper, helper.ops) == ("qk: sum of the parts", True, ())
     assert helper.accesses == ()
     assert helper.bytes_read.best() is None
     assert scale.title == "scale"
@@ -57,7 +53,7 @@ def test_what_no_call_launched_is_a_helper() -> None:
     assert (copy.title, copy.is_helper, copy.ops) == ("copy", True, ())
     assert scale.is_helper is False
     assert helper_title("at::native::FillFunctor<long>") == "fill"
-    assert helper_title("mystery") == "other"
+    assert helper_title("mystery") == "helper"
 
 
 def test_a_fill_of_an_operator_is_no_kernel_of_its() -> None:

@@ -3,7 +3,14 @@
 from typing import Any
 
 from explorer.engine.measure.recorder import LABEL
-from explorer.engine.measure.trace import common_axis, kernel_names, names, place_in, read_events
+from explorer.engine.measure.trace import (
+    common_axis,
+    kernel_names,
+    names,
+    place_in,
+    read_events,
+    split_evenly,
+)
 
 
 def gpu(
@@ -114,3 +121,14 @@ def test_a_sequence_is_found_inside_a_longer_one() -> None:
     assert place_in(("a", "b"), ("a", "b")) == 0
     assert place_in(("a", "x", "b"), ("a", "b")) is None
     assert place_in(("a",), ("a", "b")) is None
+
+
+def test_equal_calls_are_told_apart() -> None:
+    events = read_events([gpu(name, place, 0.5, place) for place, name in enumerate("ababab")])
+    assert [names(part) for part in split_evenly(events, 3)] == [("a", "b")] * 3
+    assert split_evenly(events, 4) == []
+
+
+def test_unequal_calls_are_not_split() -> None:
+    events = read_events([gpu(name, place, 0.5, place) for place, name in enumerate("abbaab")])
+    assert split_evenly(events, 3) == []
