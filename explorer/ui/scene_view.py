@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
+    QFocusEvent,
     QHelpEvent,
     QKeyEvent,
     QMouseEvent,
@@ -26,6 +27,11 @@ from explorer.ui.scene.words import describe, tooltip
 from explorer.ui.theme import DARK, Theme
 
 NOTHING = -1
+_BY_KEYBOARD = (
+    Qt.FocusReason.TabFocusReason,
+    Qt.FocusReason.BacktabFocusReason,
+    Qt.FocusReason.ShortcutFocusReason,
+)
 
 
 class SceneView(QWidget):
@@ -53,6 +59,7 @@ class SceneView(QWidget):
         self._t_us = 0.0
         self._slowdown: float | None = None
         self._hovered: tuple[int, int] | None = None
+        self._is_ringed = False
         self._theme = DARK
         self._cache = SceneCache()
         self.setMouseTracking(True)
@@ -159,7 +166,7 @@ class SceneView(QWidget):
             self._options(),
             self._cache,
         )
-        if self.hasFocus():
+        if self._is_ringed:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(self._theme.color("text"), 2))
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 9, 9)
@@ -169,6 +176,19 @@ class SceneView(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         self._cache.clear()
         super().resizeEvent(event)
+
+    @override
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        # The ring says where the keyboard is; a click says that itself.
+        self._is_ringed = event.reason() in _BY_KEYBOARD
+        self.update()
+        super().focusInEvent(event)
+
+    @override
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        self._is_ringed = False
+        self.update()
+        super().focusOutEvent(event)
 
     @override
     def mouseMoveEvent(self, event: QMouseEvent) -> None:

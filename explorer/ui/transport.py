@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 
 from PySide6.QtCore import QElapsedTimer, QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSlider, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSlider, QWidget
 from typing_extensions import override
 
 from explorer.model.playback import Playback
@@ -16,6 +16,7 @@ from explorer.model.units import split_us
 from explorer.ui.controls import Picker
 from explorer.ui.scene.head import format_slowdown
 from explorer.ui.scene.numbers import out_of
+from explorer.ui.transport_button import Sign, TransportButton
 
 TICK_MS = 16
 FIT_SECONDS = 10.0
@@ -129,9 +130,9 @@ class Transport(QWidget):
         super().__init__(parent)
         self.player = Player(self)
         self._starts: tuple[float, ...] = ()
-        self.previous_button = _button("|◂", "Previous kernel (Left)")
-        self.play_button = _button("▶", "Play (Space)")
-        self.next_button = _button("▸|", "Next kernel (Right)")
+        self.previous_button = TransportButton(Sign.PREVIOUS, "Previous kernel (Left)")
+        self.play_button = TransportButton(Sign.PLAY, "Play (Space)")
+        self.next_button = TransportButton(Sign.NEXT, "Next kernel (Right)")
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, SLIDER_STEPS)
         self.slider.setAccessibleName("GPU time")
@@ -288,15 +289,7 @@ class Transport(QWidget):
         return self.label.fontMetrics().horizontalAdvance(f"{number} / {number} {unit}") + 6
 
     def _show_playing(self, playing: bool) -> None:
-        self.play_button.setText("❚❚" if playing else "▶")
-        self.play_button.setToolTip("Pause (Space)" if playing else "Play (Space)")
-        self.play_button.setAccessibleName("Pause" if playing else "Play")
-
-
-def _button(text: str, tip: str) -> QToolButton:
-    button = QToolButton()
-    button.setText(text)
-    button.setToolTip(tip)
-    button.setAccessibleName(tip.partition(" (")[0])
-    button.setFixedSize(40, 30)
-    return button
+        if playing:
+            self.play_button.set_sign(Sign.PAUSE, "Pause (Space)")
+        else:
+            self.play_button.set_sign(Sign.PLAY, "Play (Space)")
