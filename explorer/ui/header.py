@@ -27,9 +27,18 @@ class Header(QWidget):
     open_requested = Signal()
     export_requested = Signal()
 
-    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+    def __init__(self, store: Store, can_run: bool = True, parent: QWidget | None = None) -> None:
+        """Make the bar.
+
+        Args:
+            store: What is chosen.
+            can_run: There is a worker. Without one the bar names the shown run instead of the
+                next one, and has no button to start it.
+            parent: Owner.
+        """
         super().__init__(parent)
         self._store = store
+        self._can_run = can_run
         self.chain = Picker("Operator chain")
         for chain in CHAINS.values():
             self.chain.addItem(chain.title, chain.id)
@@ -101,6 +110,9 @@ class Header(QWidget):
 
     def _refresh(self) -> None:
         state = self._store.state
+        if not self._can_run:
+            self._show_shown()
+            return
         self.chain.setCurrentIndex(self.chain.findData(state.chain))
         summary = parameters_text(state.parameters.values)
         n_errors = len(state.parameters.errors)
@@ -121,9 +133,28 @@ class Header(QWidget):
         self.run.setEnabled(blocker is None)
         self.run.setToolTip(blocker or "Measure the strategies that are ticked (Ctrl+R)")
         self.run.setAccessibleDescription(self.run.toolTip())
-        other = "light" if state.theme == "dark" else "dark"
+        self._name_theme()
+
+    def _name_theme(self) -> None:
+        other = "light" if self._store.state.theme == "dark" else "dark"
         self.theme.setText(other.capitalize())
         self.theme.setAccessibleName(f"Switch to the {other} theme")
+
+    def _show_shown(self) -> None:
+        """Name chain, parameters and device of the shown run; there is nothing to choose."""
+        shown = self._store.state.shown_run
+        self._name_theme()
+        for part in (self.worker, self.run, self.cancel):
+            part.setVisible(False)
+        for choice in (self.chain, self.parameters, self.device):
+            choice.setVisible(shown is not None)
+        if shown is None:
+            return
+        run = shown.run
+        self.chain.setItemText(0, run.chain.title)
+        self.chain.setCurrentIndex(0)
+        self.parameters.setText(parameters_text(run.chain.parameters))
+        self.device.setItemText(0, run.device.name)
 
     def _set_phase(self, phase: WorkerPhase) -> None:
         shown = WorkerPhase.READY if phase is WorkerPhase.BUSY else phase

@@ -60,7 +60,7 @@ class MainWindow(QMainWindow):
         self._session = session
         self._was_painted = False
         self.files = FileActions(store, self)
-        self.header = Header(store)
+        self.header = Header(store, can_run=session is not None)
         self.message = MessageBar(store)
         self.graph = GraphPanel(store)
         self.strategies = StrategiesPanel(store)

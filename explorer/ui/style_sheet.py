@@ -84,6 +84,7 @@ QTableCornerButton::section { background: transparent; border: 0; }
 QProgressBar { background: $sunken; border: 1px solid $line; border-radius: 5px; height: 10px;
   text-align: center; }
 QProgressBar::chunk { background: $compute; border-radius: 4px; }
+QSlider:horizontal { min-height: 22px; }
 QSlider::groove:horizontal { height: 6px; background: $line; border-radius: 3px; }
 QSlider::sub-page:horizontal { background: $playhead; border-radius: 3px; }
 QSlider::handle:horizontal { width: 16px; height: 16px; margin: -5px 0; border-radius: 8px;
