@@ -147,20 +147,34 @@ def child(name: str) -> "subprocess.Popen[bytes]":
 
 def be_window() -> int:
     """Open the window without a worker, say when it was painted, and end."""
+    from PySide6.QtCore import QTimer
+    from PySide6.QtGui import QPaintEvent
     from PySide6.QtWidgets import QApplication
+    from typing_extensions import override
 
     from explorer.ui.main_window import MainWindow, prepare_application
     from explorer.ui.store import Store
 
     application = QApplication([])
     prepare_application(application)
-    window = MainWindow(Store())
 
-    def told() -> None:
+    def tell() -> None:
         write("painted\n")
         application.quit()
 
-    window.first_painted.connect(told)
+    class PaintedWindow(MainWindow):
+        """Tells of its first paint before anything that waits for it, such as the plots."""
+
+        told = False
+
+        @override
+        def paintEvent(self, event: QPaintEvent) -> None:
+            if not self.told:
+                self.told = True
+                QTimer.singleShot(0, self, tell)
+            super().paintEvent(event)
+
+    window = PaintedWindow(Store())
     window.show()
     return application.exec()
 
@@ -202,8 +216,8 @@ def time_timeline() -> list[Figure]:
 
     from explorer.model.timeline import TimeView
     from explorer.ui.theme import DARK
-    from explorer.ui.timeline_draw import Selected, draw_timeline
-    from explorer.ui.timeline_layout import lane_of, whole_view
+    from explorer.ui.timeline_draw import draw_timeline
+    from explorer.ui.timeline_layout import Selected, lane_of, whole_view
 
     runs = [many_launches(N_LAUNCHES // N_LANES, seed) for seed in range(N_LANES)]
     lay_out_ms = timed(lane_of, runs)

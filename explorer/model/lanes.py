@@ -5,7 +5,6 @@ within a row starts and ends both rise and a binary search finds what is visible
 """
 
 import heapq
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -13,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from explorer.model.run import Launch, Run
-from explorer.model.timeline import Floats, Schedule, schedule
+from explorer.model.timeline import Schedule, schedule
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -152,8 +152,3 @@ def _row_numbers(starts: Floats, ends: Floats) -> Ints:
         numbers[i] = heapq.heappop(free)
         heapq.heappush(running, (end, int(numbers[i])))
     return numbers
-
-
-def longest_us(lanes: Sequence[Lane]) -> float:
-    """The whole time axis: the longest lane, 1 µs where there is none."""
-    return max((lane.total_us for lane in lanes), default=0.0) or 1.0

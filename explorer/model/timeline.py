@@ -5,15 +5,12 @@ stretches the gaps between launches, so the gaps are what is scaled to make the 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
-from numpy.typing import NDArray
+from itertools import accumulate
 
 from explorer.model.comparison import headline
 from explorer.model.run import Run
-
-Floats = NDArray[np.float64]
 
 MAX_GAP_SCALE = 2.0
 """Gaps are stretched at most so far. A timed call that is longer still was slower for a reason
@@ -86,45 +83,59 @@ def schedule(run: Run) -> Schedule | None:
     known = [i for i, launch in enumerate(run.launches) if launch.duration_us is not None]
     if not known:
         return None
-    durations = np.array([run.launches[i].duration_us for i in known], dtype=np.float64)
+    durations = [run.launches[i].duration_us or 0.0 for i in known]
     starts = _starts(run, known, durations)
-    order = np.argsort(starts, kind="stable")
-    starts, durations = starts[order], durations[order]
+    order = sorted(range(len(known)), key=starts.__getitem__)
     timed = headline(run)
-    total = timed.samples.median_us if timed else None
-    return _scaled([known[i] for i in order], starts, durations, total)
+    return _scaled(
+        [known[i] for i in order],
+        [starts[i] for i in order],
+        [durations[i] for i in order],
+        timed.samples.median_us if timed else None,
+    )
 
 
-def _starts(run: Run, known: list[int], durations: Floats) -> Floats:
+def _starts(run: Run, known: Sequence[int], durations: Sequence[float]) -> list[float]:
     """Traced starts; back to back where the trace has none."""
-    starts = [run.launches[i].start_us for i in known]
-    if any(start is None for start in starts):
-        return np.concatenate(([0.0], np.cumsum(durations)[:-1]))
-    return np.array(starts, dtype=np.float64)
+    starts = [start for i in known if (start := run.launches[i].start_us) is not None]
+    if len(starts) < len(known):
+        return [0.0, *accumulate(durations[:-1])]
+    return starts
 
 
 def _scaled(
-    indices: list[int], starts: Floats, durations: Floats, total_us: float | None
+    indices: Sequence[int],
+    starts: Sequence[float],
+    durations: Sequence[float],
+    total_us: float | None,
 ) -> Schedule:
     """Scale gaps, and durations only where they alone exceed the total.
 
     Launches on several streams may overlap; a gap is time in which none of them runs.
     """
-    origin = starts[0]
-    busy_until = np.maximum.accumulate(starts + durations)
-    gaps = np.maximum(starts[1:] - busy_until[:-1], 0.0)
-    idle_before = np.concatenate(([0.0], np.cumsum(gaps)))
-    gap_us = float(idle_before[-1])
-    trace_us = float(busy_until[-1] - origin)
+    origin = busy_until = starts[0]
+    gap_us, idle_before = 0.0, []
+    for start, duration in zip(starts, durations, strict=True):
+        gap_us += max(start - busy_until, 0.0)
+        idle_before.append(gap_us)
+        busy_until = max(busy_until, start + duration)
+    trace_us = busy_until - origin
     busy_us = trace_us - gap_us
     total = trace_us if total_us is None else total_us
     duration_scale = min(1.0, total / busy_us) if busy_us > 0 else 1.0
     left_us = max(total - busy_us, 0.0)
     gap_scale = min(left_us / gap_us, MAX_GAP_SCALE) if gap_us > 0 else 1.0
-    shown_starts = (starts - origin - idle_before) * duration_scale + idle_before * gap_scale
-    shown_durations = durations * duration_scale
     return Schedule(
-        spans=tuple(map(Span, indices, shown_starts.tolist(), shown_durations.tolist())),
+        spans=tuple(
+            Span(
+                index,
+                (start - origin - idle) * duration_scale + idle * gap_scale,
+                duration * duration_scale,
+            )
+            for index, start, duration, idle in zip(
+                indices, starts, durations, idle_before, strict=True
+            )
+        ),
         total_us=total,
         trace_total_us=trace_us,
         gap_scale=gap_scale,

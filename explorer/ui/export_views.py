@@ -110,7 +110,8 @@ def paint_scene(painter: QPainter, rect: QRectF, shot: Shot) -> None:
 
 def paint_timeline(painter: QPainter, rect: QRectF, shot: Shot) -> None:
     """The timelines of all runs."""
-    from explorer.ui.timeline_draw import Selected, draw_timeline, heading_hint
+    from explorer.ui.timeline_draw import draw_timeline
+    from explorer.ui.timeline_layout import Selected, heading_hint
 
     zoom = _zoom(rect, 860, 70 + 34 * len(shot.runs))
     title = f"Timelines  ·  {_chains(shot.runs)}"

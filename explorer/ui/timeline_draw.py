@@ -1,12 +1,10 @@
 """The timeline as a pure function of runs, view and playhead: screen and export share it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen, QPolygonF
 
-from explorer.model.comparison import headline
 from explorer.model.lanes import Category
 from explorer.model.run import Run
 from explorer.model.timeline import TimeView, nice_ticks
@@ -19,23 +17,15 @@ from explorer.ui.timeline_bars import (
     draw_lane_bars,
     draw_outline,
 )
-from explorer.ui.timeline_layout import SIDE, TimelineLayout, label_size, lay_out
+from explorer.ui.timeline_layout import (
+    NO_RUNS,
+    SIDE,
+    Selected,
+    TimelineLayout,
+    label_size,
+    lay_out,
+)
 from explorer.ui.words import strategy_color_name
-
-NO_RUNS = "No runs yet. Pick strategies and press Run, or open a recording."
-
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """What is selected: a lane, and perhaps a launch in it.
-
-    Attributes:
-        run: Place in the list of runs; its lane has the playhead. -1 for none.
-        launch: Index into that run's launches.
-    """
-
-    run: int = -1
-    launch: int | None = None
 
 
 def draw_timeline(
@@ -130,18 +120,6 @@ def draw_playhead(
         draw_outline(painter, bar, theme.color("text"), zoom, 2)
     if layout.plot.left() - 0.5 <= x <= layout.plot.right() + 0.5:
         _draw_pointer(painter, layout.bar_band(selected.run), x, theme, zoom)
-
-
-def heading_hint(runs: Sequence[Run]) -> str:
-    """What holds for every lane: the axis, and how its times were taken."""
-    timed = [found for run in runs if (found := headline(run))]
-    if not timed:
-        return "one shared time axis"
-    counts = [found.samples.n for found in timed]
-    few, many = min(counts), max(counts)
-    calls = f"{few:,}" if few == many else f"{few:,} to {many:,}"
-    states = " / ".join(dict.fromkeys(found.condition.value for found in timed))
-    return f"one shared time axis  ·  median of {calls} calls, {states}"
 
 
 def tick_labels(ticks: Sequence[float]) -> list[str]:

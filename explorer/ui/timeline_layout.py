@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF
 
-from explorer.model.lanes import Lane, Row, longest_us, make_lane
+from explorer.model.comparison import headline
 from explorer.model.run import Run
 from explorer.model.timeline import TimeView
 from explorer.ui.painting import text_width
 from explorer.ui.theme import font
 from explorer.ui.words import end_label, run_title
+
+if TYPE_CHECKING:
+    from explorer.model.lanes import Lane, Row
 
 MIN_LANE, MAX_LANE = 19.0, 58.0
 TOP, AXIS_HEIGHT = 8.0, 26.0
@@ -19,15 +23,34 @@ SIDE = 6.0
 NEAR_PX = 3.0
 """A launch thinner than a pixel can be pointed at from so far away."""
 
-_LANES: dict[int, Lane] = {}
+NO_RUNS = "No runs yet. Pick strategies and press Run, or open a recording."
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What is selected: a lane, and perhaps a launch in it.
+
+    Attributes:
+        run: Place in the list of runs; its lane has the playhead. -1 for none.
+        launch: Index into that run's launches.
+    """
+
+    run: int = -1
+    launch: int | None = None
+
+
+_LANES: dict[int, "Lane"] = {}
 _MOST_LANES = 64
 
 
-def lane_of(run: Run) -> Lane:
+def lane_of(run: Run) -> "Lane":
     """The lane of a run, laid out once: a million launches take a second."""
     lane = _LANES.get(id(run))
     # The lane keeps its run alive, so an id in the table cannot belong to another run.
     if lane is None:
+        # Brings numpy, which an empty window comes up without.
+        from explorer.model.lanes import make_lane
+
         lane = make_lane(run)
         while len(_LANES) >= _MOST_LANES:
             _LANES.pop(next(iter(_LANES)))
@@ -38,6 +61,11 @@ def lane_of(run: Run) -> Lane:
 def whole_view(runs: Sequence[Run]) -> TimeView:
     """All of the time axis."""
     return TimeView(0.0, longest_us([lane_of(run) for run in runs]))
+
+
+def longest_us(lanes: "Sequence[Lane]") -> float:
+    """The whole time axis: the longest lane, 1 µs where there is none."""
+    return max((lane.total_us for lane in lanes), default=0.0) or 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +94,7 @@ class TimelineLayout:
 
     rect: QRectF
     plot: QRectF
-    lanes: tuple[Lane, ...]
+    lanes: "tuple[Lane, ...]"
     labels: tuple[LaneLabels, ...]
     view: TimeView
     lane_height: float
@@ -122,7 +150,7 @@ class TimelineLayout:
                 return None if index is None else (place, index)
         return None
 
-    def place_of(self, place: int, launch: int) -> tuple[int, Row, int] | None:
+    def place_of(self, place: int, launch: int) -> "tuple[int, Row, int] | None":
         """Row number, row and place in the row of a launch; None if it has no bar."""
         if not 0 <= place < len(self.lanes):
             return None
@@ -179,7 +207,7 @@ def _label_width(labels: Sequence[LaneLabels], rect: QRectF, zoom: float) -> flo
 
 
 def _plot_right(
-    rect: QRectF, left: float, lanes: Sequence[Lane], labels: Sequence[LaneLabels], zoom: float
+    rect: QRectF, left: float, lanes: "Sequence[Lane]", labels: Sequence[LaneLabels], zoom: float
 ) -> float:
     """As far right as leaves every end label room behind its lane's last bar."""
     face = font(14.5 * zoom, 700)
@@ -193,3 +221,15 @@ def _plot_right(
         if share > 0:
             right = min(right, left + (edge - width - left) / share)
     return max(right, left + 0.4 * (edge - left))
+
+
+def heading_hint(runs: Sequence[Run]) -> str:
+    """What holds for every lane: the axis, and how its times were taken."""
+    timed = [found for run in runs if (found := headline(run))]
+    if not timed:
+        return "one shared time axis"
+    counts = [found.samples.n for found in timed]
+    few, many = min(counts), max(counts)
+    calls = f"{few:,}" if few == many else f"{few:,} to {many:,}"
+    states = " / ".join(dict.fromkeys(found.condition.value for found in timed))
+    return f"one shared time axis  ·  median of {calls} calls, {states}"

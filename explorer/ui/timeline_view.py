@@ -17,12 +17,21 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from typing_extensions import override
 
-from explorer.model.lanes import longest_us
 from explorer.model.run import Run
 from explorer.model.timeline import TimeView
+from explorer.ui.painting import draw_sentence
 from explorer.ui.theme import DARK, Theme
-from explorer.ui.timeline_draw import Selected, draw_lanes, draw_playhead, heading_hint
-from explorer.ui.timeline_layout import AXIS_HEIGHT, TOP, TimelineLayout, lane_of, lay_out
+from explorer.ui.timeline_layout import (
+    AXIS_HEIGHT,
+    NO_RUNS,
+    TOP,
+    Selected,
+    TimelineLayout,
+    heading_hint,
+    lane_of,
+    lay_out,
+    whole_view,
+)
 from explorer.ui.words import end_label, launch_tooltip, run_title, run_tooltip
 
 ZOOM_STEP = 1.25
@@ -78,7 +87,7 @@ class TimelineView(QWidget):
     @property
     def limit_us(self) -> float:
         """Length of the whole axis."""
-        return longest_us([lane_of(run) for run in self._runs])
+        return whole_view(self._runs).end_us
 
     @property
     def hint(self) -> str:
@@ -156,6 +165,8 @@ class TimelineView(QWidget):
         # In an export the widget is rendered at another scale than the screen's.
         painter.drawPixmap(0, 0, self._drawn_lanes(painter.deviceTransform().m11()))
         if self._runs:
+            from explorer.ui.timeline_draw import draw_playhead
+
             draw_playhead(painter, self.layout_now(), self._selected, self._time_us, self._theme)
         if self.hasFocus():
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -280,19 +291,27 @@ class TimelineView(QWidget):
             pixmap.setDevicePixelRatio(ratio)
             pixmap.fill(self._theme.color("panel"))
             painter = QPainter(pixmap)
-            made = draw_lanes(
-                painter,
-                self._canvas(),
-                self._runs,
-                self._selected,
-                self._view,
-                self._theme,
-                self._zoom,
-            )
+            self._draw_lanes(painter)
             painter.end()
-            self._layout = made or self._layout
             self._lanes_pixmap = pixmap
         return self._lanes_pixmap
+
+    def _draw_lanes(self, painter: QPainter) -> None:
+        if not self._runs:
+            draw_sentence(painter, self._canvas(), NO_RUNS, self._theme, self._zoom)
+            return
+        # Brings numpy, which an empty window comes up without.
+        from explorer.ui.timeline_draw import draw_lanes
+
+        self._layout = draw_lanes(
+            painter,
+            self._canvas(),
+            self._runs,
+            self._selected,
+            self._view,
+            self._theme,
+            self._zoom,
+        )
 
     def _centre_us(self) -> float:
         """What zooming by key keeps in place: the playhead where it is in sight."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from explorer.model.lanes import Category, category_of, longest_us, make_lane
+from explorer.model.lanes import Category, category_of, make_lane
 from explorer.model.run import Clock, Launch, Run, Samples, Timing
 from explorer.model.timeline import (
     MAX_GAP_SCALE,
@@ -190,10 +190,3 @@ def test_many_launches_keep_their_busy_time() -> None:
     busy = row.busy_between(np.linspace(0, lane.total_us, 1001)).sum()
     assert len(lane.rows) == 1
     assert busy == pytest.approx(float((row.ends - row.starts).sum()))
-
-
-def test_the_axis_is_as_long_as_the_longest_lane() -> None:
-    lanes = [make_lane(run_of([(0, 10)], 12)), make_lane(run_of([(0, 10)], 70))]
-    assert longest_us(lanes) == 70
-    assert longest_us([]) == 1
-    assert longest_us([make_lane(failed_run())]) == 1

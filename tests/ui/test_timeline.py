@@ -15,8 +15,14 @@ from explorer.model.run import Run
 from explorer.model.timeline import TimeView
 from explorer.ui.theme import DARK, LIGHT, Theme, load_fonts
 from explorer.ui.timeline_bars import category_color
-from explorer.ui.timeline_draw import Selected, draw_timeline, heading_hint, tick_labels
-from explorer.ui.timeline_layout import TimelineLayout, lay_out
+from explorer.ui.timeline_draw import draw_timeline, tick_labels
+from explorer.ui.timeline_layout import (
+    Selected,
+    TimelineLayout,
+    heading_hint,
+    lay_out,
+    whole_view,
+)
 from explorer.ui.timeline_view import TimelineView
 from tests.fixtures_runs import (
     compiled_attention,
@@ -149,6 +155,11 @@ def test_busy_area_is_kept_at_every_level_of_detail(qapp: QApplication, n_launch
     else:
         # Rectangles are a pixel wide at least, so they may only take more room.
         assert busy * 0.9 <= inked <= max(1.5 * busy, 1.2 * n_launches)
+
+
+def test_the_axis_is_as_long_as_the_longest_run(runs: tuple[Run, ...]) -> None:
+    assert whole_view(runs) == TimeView(0, 5350)
+    assert whole_view(()) == whole_view((failed_run(),)) == TimeView(0, 1)
 
 
 def test_ticks_name_their_unit_once() -> None:
