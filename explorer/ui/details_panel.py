@@ -12,6 +12,8 @@ from explorer.ui.store import Store
 from explorer.ui.theme import Theme
 from explorer.ui.timeline_view import TimelineView
 
+KERNELS_TAB = 1
+
 
 class DetailsPanel(Panel):
     """Three tabs fed from the store; picks in them go back into it."""
@@ -58,21 +60,29 @@ class DetailsPanel(Panel):
         self.timeline.run_selected.connect(self._on_run_selected)
         self.timeline.time_requested.connect(self._on_time_requested)
         self.kernels.launch_selected.connect(store.pick_launch)
-        self.tabs.currentChanged.connect(self._show_words)
+        self.tabs.currentChanged.connect(self._on_tab)
 
     def _show_runs(self) -> None:
         state = self._store.state
         shown = state.shown_run
         self.timeline.set_runs([item.run for item in drawn(state)])
         self.timeline.set_time(state.playhead_us if shown else None)
-        self.kernels.set_run(shown.run if shown else None)
+        self._show_kernels()
         self._show_launch()
         self._show_words()
+
+    def _show_kernels(self) -> None:
+        """Fill the table only where it is seen: fitting its columns takes a while."""
+        if self.tabs.currentIndex() == KERNELS_TAB:
+            shown = self._store.state.shown_run
+            self.kernels.set_run(shown.run if shown else None)
+            self.kernels.set_selected(self._store.state.launch)
 
     def _show_launch(self) -> None:
         state = self._store.state
         self.timeline.set_selected(place_of(drawn(state), state.shown), state.launch)
-        self.kernels.set_selected(state.launch)
+        if self.tabs.currentIndex() == KERNELS_TAB:
+            self.kernels.set_selected(state.launch)
 
     def _show_words(self) -> None:
         n_runs = len(self._store.state.runs)
@@ -83,6 +93,10 @@ class DetailsPanel(Panel):
                 f"{n_runs} run{'s' if n_runs != 1 else ''} · drop a .kx file to open it",
             )[self.tabs.currentIndex()]
         )
+
+    def _on_tab(self) -> None:
+        self._show_kernels()
+        self._show_words()
 
     def _set_theme(self, theme: Theme) -> None:
         self.timeline.set_theme(theme)

@@ -147,7 +147,9 @@ def _draw_link(painter: QPainter, rect: QRectF, link: Link, theme: Theme, memory
     middle = rect.left() + rect.width() * SPINE
     pill = QRectF(middle - width / 2, rect.center().y() - PILL_PX / 2, width, PILL_PX)
     pill.moveLeft(max(pill.left(), rect.left() + 6))
-    color = theme.color("fused" if is_fused else "write", 255 if is_fused else 190)
+    is_memory = link.state is LinkState.THROUGH_MEMORY
+    color_name = "fused" if is_fused else "write" if is_memory else "muted"
+    color = theme.color(color_name, 255 if is_fused else 190)
     style = Qt.PenStyle.SolidLine if is_fused else Qt.PenStyle.DashLine
     painter.setPen(QPen(color, 3 if is_fused else 2, style))
     painter.drawLine(QPointF(middle, rect.top()), QPointF(middle, rect.bottom()))
@@ -158,7 +160,7 @@ def _draw_link(painter: QPainter, rect: QRectF, link: Link, theme: Theme, memory
     else:
         painter.setPen(QPen(color, 1.3, style))
         painter.setBrush(theme.color("sunken"))
-        ink = theme.color("fused" if is_fused else "write")
+        ink = theme.color(color_name)
     painter.drawRoundedRect(pill, PILL_PX / 2, PILL_PX / 2)
     draw_text(painter, pill.adjusted(8, 0, -8, 0), CENTER, text, made, ink)
 

@@ -172,8 +172,9 @@ def op_sentence(picture: ChainPicture, place: int) -> str:
         f"reads {side.name}: {format_bytes(side.n_bytes)} ({picture.pedigree.value})"
         for side in row.side_inputs
     ]
-    if row.launch is not None:
-        lines.append(f"carried out by launch {row.launch + 1}")
+    if row.launches:
+        numbers = ", ".join(str(i + 1) for i in row.launches)
+        lines.append(f"carried out by launch{'es' if len(row.launches) > 1 else ''} {numbers}")
     if row.op.source_line:
         lines.append(row.op.source_line)
     return "\n".join(lines)

@@ -23,6 +23,8 @@ class LinkState(StrEnum):
     """In one kernel, yet it is written: something later reads it."""
     DOUBTED = "doubted"
     """No launch names it, yet the counters saw about as many bytes more, both ways."""
+    REWRITTEN = "rewritten"
+    """The strategy computes it in another way: no launch passes that value on."""
     NO_DATA = "no data"
     UNKNOWN = "unknown"
 
@@ -69,12 +71,12 @@ class OpRow:
 
     Attributes:
         op: The op.
-        launch: Index of the launch that carries it out, None before a run or if none does.
+        launches: Indices of the launches that carry it out, helpers apart; empty before a run.
         side_inputs: What else it reads, in argument order.
     """
 
     op: Op
-    launch: int | None
+    launches: tuple[int, ...]
     side_inputs: tuple[SideInput, ...]
 
 
@@ -100,10 +102,10 @@ class ChainPicture:
 def chain_picture(graph: OpGraph, run: Run | None) -> ChainPicture:
     """Lay the chain out for a run, or as planned if there is none."""
     launches = run.launches if run else ()
-    carriers = [_carrier(op, launches) for op in graph.ops]
+    carriers = [_carriers(op, launches) for op in graph.ops]
     sides = _SideInputs(graph, launches)
     rows = tuple(
-        OpRow(op=op, launch=carriers[i], side_inputs=sides.of(i, carriers[i]))
+        OpRow(op=op, launches=carriers[i], side_inputs=sides.of(i, carriers[i]))
         for i, op in enumerate(graph.ops)
     )
     links = tuple(_link(graph, rows[i], rows[i + 1], launches) for i in range(len(graph.ops) - 1))
@@ -126,9 +128,11 @@ def link_text(link: Link, memory: str) -> str:
         return f"via {memory} · {format_bytes(link.n_bytes)}"
     if link.state is LinkState.KEPT:
         return f"fused · {format_bytes(link.n_bytes)}"
-    return {LinkState.DOUBTED: "fused · doubted", LinkState.NO_DATA: "no data"}.get(
-        link.state, "not known"
-    )
+    return {
+        LinkState.DOUBTED: "fused · doubted",
+        LinkState.REWRITTEN: "rewritten",
+        LinkState.NO_DATA: "no data",
+    }.get(link.state, "not known")
 
 
 def link_sentence(link: Link, memory: str) -> str:
@@ -143,6 +147,8 @@ def link_sentence(link: Link, memory: str) -> str:
         f"well: {told} ({link.pedigree.value}).",
         LinkState.DOUBTED: f"{what}: no launch has it as an argument, but the counters saw that "
         f"much more traffic both ways; it may have been spilled to {memory}.",
+        LinkState.REWRITTEN: f"{what}: this strategy computes it in another way; no launch passes "
+        "that value on.",
         LinkState.NO_DATA: f"{link.second} reads nothing that {link.first} makes.",
         LinkState.UNKNOWN: f"{what}: the launches of this run do not say which ops they carry out.",
     }[link.state]
@@ -156,11 +162,11 @@ def format_flops(flops: int) -> str:
     return f"{flops} FLOP"
 
 
-def _carrier(op: Op, launches: Sequence[Launch]) -> int | None:
-    """The launch that carries the op out: where several do, the first that is no helper."""
+def _carriers(op: Op, launches: Sequence[Launch]) -> tuple[int, ...]:
+    """The launches that carry the op out, in order; helpers only where there is nothing else."""
     found = [i for i, launch in enumerate(launches) if op.name in launch.ops]
-    found.sort(key=lambda i: launches[i].is_helper)
-    return found[0] if found else None
+    own = [i for i in found if not launches[i].is_helper]
+    return tuple(own or found)
 
 
 class _SideInputs:
@@ -170,8 +176,8 @@ class _SideInputs:
         self._graph = graph
         self._launches = launches
 
-    def of(self, place: int, launch: int | None) -> tuple[SideInput, ...]:
-        """The side inputs of the op at a place, carried out by a launch."""
+    def of(self, place: int, carriers: tuple[int, ...]) -> tuple[SideInput, ...]:
+        """The side inputs of the op at a place, carried out by those launches."""
         op = self._graph.ops[place]
         above = set(self._graph.ops[place - 1].writes) if place else set()
         found = []
@@ -179,19 +185,21 @@ class _SideInputs:
             if tensor_id in above:
                 continue
             tensor = self._graph.tensor(tensor_id)
-            n_bytes = self._read_bytes(tensor_id, launch)
+            n_bytes = self._read_bytes(tensor_id, carriers)
             if n_bytes is None:
                 n_bytes = tensor.n_bytes
             found.append(SideInput(name=tensor.name, n_bytes=n_bytes))
         return tuple(found)
 
-    def _read_bytes(self, tensor_id: str, launch: int | None) -> int | None:
-        if launch is None:
-            return None
-        for access in self._launches[launch].accesses:
-            if access.tensor == tensor_id:
-                return access.bytes_read
-        return None
+    def _read_bytes(self, tensor_id: str, carriers: tuple[int, ...]) -> int | None:
+        """What the launches read of a tensor; None if they do not name it."""
+        named = [
+            access.bytes_read
+            for i in carriers
+            for access in self._launches[i].accesses
+            if access.tensor == tensor_id
+        ]
+        return sum(named) if named else None
 
 
 def _link(graph: OpGraph, above: OpRow, below: OpRow, launches: Sequence[Launch]) -> Link:
@@ -214,16 +222,20 @@ def _link(graph: OpGraph, above: OpRow, below: OpRow, launches: Sequence[Launch]
         return made(LinkState.NO_DATA)
     if not launches:
         return made(LinkState.THROUGH_MEMORY, size, size)
-    if above.launch is None or below.launch is None:
+    if not above.launches or not below.launches:
         return made(LinkState.UNKNOWN)
-    first, second = launches[above.launch], launches[below.launch]
-    written = sum(a.bytes_written for a in first.accesses if a.tensor in passed)
-    read = sum(a.bytes_read for a in second.accesses if a.tensor in passed)
-    if above.launch != below.launch:
-        return made(LinkState.THROUGH_MEMORY, written, read)
+    first = [launches[i] for i in above.launches]
+    second = [launches[i] for i in below.launches]
+    written = sum(a.bytes_written for each in first for a in each.accesses if a.tensor in passed)
+    read = sum(a.bytes_read for each in second for a in each.accesses if a.tensor in passed)
+    shared = set(above.launches) & set(below.launches)
+    if not shared:
+        is_passed = bool(written or read)
+        return made(LinkState.THROUGH_MEMORY if is_passed else LinkState.REWRITTEN, written, read)
     if written or read:
         return made(LinkState.KEPT, written, read)
-    return made(LinkState.DOUBTED if _is_doubted(first, size) else LinkState.ON_CHIP)
+    is_doubted = any(_is_doubted(launches[i], size) for i in shared)
+    return made(LinkState.DOUBTED if is_doubted else LinkState.ON_CHIP)
 
 
 def _is_doubted(launch: Launch, size: int) -> bool:
@@ -236,11 +248,12 @@ def _is_doubted(launch: Launch, size: int) -> bool:
     return size > 0 and 2 * min(excess) >= size
 
 
-def _groups(carriers: Sequence[int | None]) -> tuple[tuple[int, int], ...]:
+def _groups(carriers: Sequence[tuple[int, ...]]) -> tuple[tuple[int, int], ...]:
+    """First and last of each stretch of neighbours that share a launch."""
     groups = []
     start = 0
     for i in range(1, len(carriers) + 1):
-        if i < len(carriers) and carriers[i] is not None and carriers[i] == carriers[start]:
+        if i < len(carriers) and set(carriers[i]) & set(carriers[i - 1]):
             continue
         if i - 1 > start:
             groups.append((start, i - 1))

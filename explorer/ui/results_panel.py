@@ -1,6 +1,6 @@
 """The right column: cards of the shown run, and the roofline of all runs beside it."""
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from explorer.ui.cards import CardsView
@@ -24,6 +24,7 @@ class ResultsPanel(QWidget):
         super().__init__(parent)
         self._store = store
         self._is_filled = False
+        self._is_plot_due = False
         self.cards = CardsView()
         self.roofline = RooflineView()
         self.roofline.measure_requested.connect(self.measure_requested)
@@ -47,14 +48,24 @@ class ResultsPanel(QWidget):
         """Have the plot made: after the first paint, since its import takes a third of a second."""
         self.roofline.fill_now()
         self._is_filled = True
-        self._show_hint()
+        self._plot()
 
     def _show_runs(self) -> None:
         state = self._store.state
         items = drawn(state)
         runs, place = [item.run for item in items], place_of(items, state.shown)
         self.cards.set_runs(runs, place)
-        self.roofline.set_runs(runs, place)
+        # A plot takes tens of milliseconds: once for all that changes in this turn of the event
+        # loop, and in the next one, so that the rest of the window need not wait for it.
+        if not self._is_plot_due:
+            self._is_plot_due = True
+            QTimer.singleShot(0, self, self._plot)
+
+    def _plot(self) -> None:
+        self._is_plot_due = False
+        items = drawn(self._store.state)
+        place = place_of(items, self._store.state.shown)
+        self.roofline.set_runs([item.run for item in items], place)
         self._show_hint()
 
     def _show_hint(self) -> None:

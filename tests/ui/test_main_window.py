@@ -209,7 +209,10 @@ class TestTime:
             window.scene.scene.playback.lanes[0].slots[2].start_us
         )
         assert window.details.timeline.selected.launch == 2
+        window.details.tabs.setCurrentIndex(1)
         assert window.details.kernels.currentIndex().row() == 2
+        store.pick_launch(0)
+        assert window.details.kernels.currentIndex().row() == 0
 
     def test_a_lane_of_the_timelines_leads_to_its_run(
         self, store: Store, window: MainWindow

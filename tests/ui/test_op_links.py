@@ -28,7 +28,7 @@ def test_before_a_run_each_op_is_planned_as_its_own_kernel() -> None:
     assert picture.groups == ()
     assert [link.n_bytes for link in picture.links] == [2 * SQUARE] * 5
     assert all(link.state is LinkState.THROUGH_MEMORY for link in picture.links)
-    assert all(row.launch is None for row in picture.rows)
+    assert all(row.launches == () for row in picture.rows)
 
 
 def test_eager_goes_through_memory_everywhere() -> None:
@@ -102,6 +102,36 @@ def test_launches_that_name_no_ops_say_nothing() -> None:
     picture = chain_picture(GPU_GRAPH, replace(run, launches=launches))
     assert {link.state for link in picture.links} == {LinkState.UNKNOWN}
     assert "do not say" in link_sentence(picture.links[0], "HBM")
+
+
+def test_an_op_of_several_launches_passes_what_any_of_them_wrote() -> None:
+    run = eager_attention()
+    dropout = run.launches[4]
+    noise = replace(
+        dropout, accesses=(Access(tensor="keep", bytes_written=SQUARE // 2),)
+    )  # fmt: skip
+    product = replace(dropout, accesses=tuple(a for a in dropout.accesses if a.tensor != "keep"))
+    launches = (*run.launches[:4], noise, product, run.launches[5])
+    picture = chain_picture(GPU_GRAPH, replace(run, launches=launches))
+    assert picture.rows[4].launches == (4, 5)
+    assert picture.groups == ()
+    assert picture.links[3].bytes_read == SQUARE
+    assert picture.links[4].n_bytes == 2 * SQUARE
+
+
+def test_a_value_that_the_strategy_does_not_make_is_rewritten() -> None:
+    run = eager_attention()
+    scale, mask = run.launches[1:3]
+    launches = (
+        run.launches[0],
+        replace(scale, accesses=(Access(tensor="q", bytes_read=1, bytes_written=1),)),
+        replace(mask, accesses=tuple(a for a in mask.accesses if a.tensor != "scaled")),
+        *run.launches[3:],
+    )
+    link = chain_picture(GPU_GRAPH, replace(run, launches=launches)).links[1]
+    assert link.state is LinkState.REWRITTEN
+    assert link_text(link, "HBM") == "rewritten"
+    assert "another way" in link_sentence(link, "HBM")
 
 
 def test_a_long_chain_has_a_link_between_all_neighbours() -> None:
