@@ -1,6 +1,7 @@
 """The attention chain as plain eager torch, run alone so that another profiler can count it."""
 
 import math
+import sys
 from collections.abc import Callable
 
 import torch
@@ -35,6 +36,7 @@ def attention() -> Callable[[], torch.Tensor]:
 if __name__ == "__main__":
     work = attention()
     torch.cuda.profiler.start()  # type: ignore[no-untyped-call]  # torch leaves it untyped
-    work()
+    for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 1):
+        work()
     torch.cuda.synchronize()
     torch.cuda.profiler.stop()  # type: ignore[no-untyped-call]
