@@ -19,7 +19,7 @@ from typing_extensions import override
 from explorer.model.playback import Playback
 from explorer.model.run import Run
 from explorer.ui.scene.cache import SceneCache
-from explorer.ui.scene.draw import NO_RUN, draw, layout_of, playback_of
+from explorer.ui.scene.draw import LEAST_PX, NO_RUN, draw, layout_of, playback_of
 from explorer.ui.scene.hit import Hit, hit
 from explorer.ui.scene.layout import shown_launch
 from explorer.ui.scene.options import SceneOptions
@@ -114,7 +114,7 @@ class SceneView(QWidget):
 
     def hit_at(self, point: QPointF) -> Hit | None:
         """What lies under a point of the widget."""
-        if not self._runs:
+        if not self._runs or min(self.width(), self.height()) < LEAST_PX:
             return None
         layout = layout_of(self.playback, QRectF(self.rect()), self._t_us, self._framed)
         active = frozenset(

@@ -275,6 +275,12 @@ def test_on_vector_devices_dots_stay_shapes() -> None:
     assert "Kernel 3" in text
 
 
+@pytest.mark.parametrize("size", [(0, 0), (1, 1), (20, 900), (60, 40), (1500, 120), (120, 1500)])
+def test_odd_sizes_do_no_harm(size: tuple[int, int]) -> None:
+    for run in all_runs():
+        picture((run,), moment(run, 0.4), size=size, offset=1)
+
+
 def test_the_scene_in_words() -> None:
     run = eager_attention()
     assert describe(playback_of((run,)), moment(run, 0.3)) == (

@@ -26,6 +26,8 @@ __all__ = ["SceneCache", "SceneOptions", "draw", "layout_of", "playback_of"]
 
 NO_RUN = "No run to show yet. Pick strategies and press Run, or open a recording."
 PLAIN = SceneOptions()
+LEAST_PX = 24.0
+"""Below this width or height there is nothing to see but the ground."""
 _REMEMBERED = 16
 
 _playbacks: OrderedDict[tuple[int, ...], tuple[tuple[Run, ...], Playback]] = OrderedDict()
@@ -78,6 +80,9 @@ def draw(
         cache: Keeps what stands still; the pixels are the same without it.
     """
     antialias(painter)
+    if min(rect.width(), rect.height()) < LEAST_PX:
+        painter.fillRect(rect, theme.color("panel"))
+        return
     if not runs:
         draw_face(Canvas(painter, theme, 1.0), rect, options.framed)
         draw_sentence(painter, rect.adjusted(40, 0, -40, 0), NO_RUN, theme)

@@ -18,6 +18,8 @@ from explorer.ui.theme import font
 UNIT_WIDTH = 840.0
 UNIT_HEIGHT = 505.0
 SIDE = 16.0
+BARE_SIDE = 4.0
+"""Margin where a panel round the scene has one of its own: room for the glow."""
 TITLE_HEIGHT = 33.0
 DETAILS_HEIGHT = 27.0
 LANE_GAP = 20.0
@@ -30,6 +32,7 @@ BAND_PAD = 12.0
 L2_HEIGHT = 17.0
 L2_ABOVE_CARDS = 25.0
 OTHERS_WIDTH = 84.0
+MOST_NAME_WIDTH = 96.0
 NARROW_LANE = 560.0
 """Below this width squares have their names beside them, but not their sizes; and so on."""
 
@@ -63,14 +66,14 @@ class Frame:
     @property
     def u(self) -> float:
         """Pixels a unit: all sizes follow from it, so that a larger scene is the same scene."""
-        width = UNIT_WIDTH if self.has_face else UNIT_WIDTH - 2 * SIDE
+        width = UNIT_WIDTH if self.has_face else UNIT_WIDTH - 2 * (SIDE - BARE_SIDE)
         height = UNIT_HEIGHT if self.has_titles else UNIT_HEIGHT - TITLE_HEIGHT
         return min(self.width / width, self.height / height)
 
     @property
     def side(self) -> float:
         """Margin at left and right, in pixels."""
-        return SIDE * self.u if self.has_face else 0.0
+        return (SIDE if self.has_face else BARE_SIDE) * self.u
 
     @property
     def title_height(self) -> float:
@@ -233,7 +236,7 @@ def _has_others(page: Page, rect: QRectF, u: float) -> bool:
 
 
 def _label_width(tensor: Tensor, u: float, with_size: bool) -> float:
-    name = text_width(tensor.name, font(13.5 * u, 600)) + 2 * u
+    name = min(text_width(tensor.name, font(13.5 * u, 600)) + 2 * u, MOST_NAME_WIDTH * u)
     return name + (text_width(format_bytes(tensor.n_bytes), font(13 * u)) + 6 * u) * with_size
 
 

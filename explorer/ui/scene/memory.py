@@ -9,7 +9,7 @@ from explorer.model.tensor import Tensor
 from explorer.model.units import format_bytes, format_rate, split_bytes
 from explorer.ui.painting import CENTER, RIGHT
 from explorer.ui.scene.canvas import Canvas
-from explorer.ui.scene.layout import Lane
+from explorer.ui.scene.layout import MOST_NAME_WIDTH, Lane
 from explorer.ui.scene.tensor_layout import TensorBox
 
 _FILL_ALPHA = {Phase.BEFORE: 0, Phase.DURING: 150, Phase.AFTER: 34}
@@ -128,7 +128,9 @@ def draw_tensor(
 
 def _write_beside(canvas: Canvas, box: TensorBox, label: QRectF, is_there: bool) -> None:
     color = "text" if is_there else "muted"
-    used = canvas.text(label, box.tensor.name, 13.5, color, weight=600)
+    name = QRectF(label)
+    name.setWidth(min(name.width(), MOST_NAME_WIDTH * canvas.u))
+    used = canvas.text(name, box.tensor.name, 13.5, color, weight=600)
     rest = label.adjusted(used + 6 * canvas.u, 0, 2 * canvas.u, 0)
     if rest.width() > 20 * canvas.u:
         canvas.text(rest, format_bytes(box.tensor.n_bytes), 13, "muted")

@@ -79,7 +79,7 @@ def _draw_still_streams(canvas: Canvas, lane: Lane, moment: Moment) -> None:
             draw_tag(canvas, route, active=False)
     for route in lane.routes:
         if moment.phases[route.slot.index] is Phase.DURING:
-            draw_line(canvas, route, active=True)
+            draw_line(canvas, route, active=route.is_prominent)
 
 
 def _has_room(lane: Lane) -> bool:
