@@ -14,7 +14,8 @@ from explorer.engine.comparison import Comparison
 from explorer.engine.faults import is_device_lost, sentence_for
 from explorer.engine.fitting import estimate
 from explorer.engine.measure.clocks import clock_reader
-from explorer.engine.measure.launches import CounterSource, LaunchRecord, record_launches
+from explorer.engine.measure.counting import CounterSource
+from explorer.engine.measure.launches import LaunchRecord, record_launches
 from explorer.engine.measure.memory import Peak, intermediates, measure_peak
 from explorer.engine.measure.observe_compile import CompileObservation, observing_compilation
 from explorer.engine.measure.stopwatch import time_call

@@ -47,6 +47,7 @@ from explorer.model.run import Direction
 
 _logger = logging.getLogger(__name__)
 
+MOST_SEED = 1 << 63
 Emit = Callable[[Reply], None]
 
 _CPU_COUNTERS = (
@@ -113,6 +114,8 @@ class Session:
             raise UsageError("No strategy was named; eager and compile are the usual ones.")
         if not request.timing_s > 0:
             raise UsageError(f"timing_s={request.timing_s} is no time; it must be above 0.")
+        if not 0 <= request.seed < MOST_SEED:
+            raise UsageError(f"seed={request.seed} is out of range: it takes 0 to {MOST_SEED - 1}.")
         where = resolve_device(request.device)
         strategies = [find_strategy(spec) for spec in request.strategies]
         if where.type == "cuda":

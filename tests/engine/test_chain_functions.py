@@ -1,0 +1,109 @@
+"""The attention chain's code: its inputs, its reference, the checks of its dropout."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from explorer.chains import CHAINS
+from explorer.engine.chain_functions import CHAIN_CODE
+from explorer.engine.prepare import prepare
+from explorer.engine.prepared import Prepared
+
+CPU = torch.device("cpu")
+CODE = CHAIN_CODE["attention"]
+
+
+def small(**settings: object) -> Prepared:
+    return prepare("attention", {"heads": 2, "seq_len": 48, "head_dim": 16, **settings}, CPU)
+
+
+def truth(prepared: Prepared, max_bytes: int) -> torch.Tensor:
+    """The reference put together from its slices; what no slice covers stays NaN."""
+    whole = torch.full(prepared.inputs["q"].shape, torch.nan, dtype=torch.float64)
+    for part in CODE.reference(prepared.parameters, prepared.inputs, max_bytes):
+        whole[part.index] = part.values
+    return whole
+
+
+def test_every_chain_has_its_code() -> None:
+    assert CHAIN_CODE.keys() == CHAINS.keys()
+
+
+def test_the_seed_decides_the_inputs() -> None:
+    same, again, other = (prepare("attention", {"seq_len": 16}, CPU, seed) for seed in (1, 1, 2))
+    for name, tensor in same.inputs.items():
+        assert torch.equal(tensor, again.inputs[name])
+        assert not torch.equal(tensor, other.inputs[name])
+
+
+def test_the_mask_is_additive_causal_or_none() -> None:
+    assert small().inputs["mask"].isfinite().all()
+    assert "mask" not in small(mask="none").inputs
+    causal = small(mask="causal").inputs["mask"]
+    above = torch.ones(48, 48, dtype=torch.bool).triu(1)
+    assert (causal[above] == -torch.inf).all()
+    assert (causal[~above] == 0).all()
+
+
+@pytest.mark.parametrize("mask", ["additive", "causal", "none"])
+@pytest.mark.parametrize("max_bytes", [1, 3 * 8 * 48 * 7, 1 << 30])
+def test_the_reference_is_the_chain_in_fp64_however_it_is_sliced(mask: str, max_bytes: int) -> None:
+    prepared = small(mask=mask, dropout=0)
+    in_fp64 = [tensor.double() for tensor in prepared.inputs.values()]
+    torch.testing.assert_close(
+        truth(prepared, max_bytes), prepared.function(*in_fp64), rtol=1e-12, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("mask", ["additive", "causal", "none"])
+def test_sdpa_is_the_same_function(mask: str) -> None:
+    prepared = small(mask=mask, dropout=0)
+    assert CODE.sdpa is not None
+    got = CODE.sdpa(prepared.parameters)(*prepared.inputs.values())
+    torch.testing.assert_close(got.double(), truth(prepared, 1 << 20), rtol=1e-5, atol=1e-6)
+
+
+def call_of(prepared: Prepared) -> Callable[[], torch.Tensor]:
+    return lambda: prepared.function(*prepared.inputs.values())
+
+
+@pytest.mark.parametrize("mask", ["additive", "causal", "none"])
+@pytest.mark.parametrize("p_drop", [0.1, 0.75])
+def test_dropout_passes_its_checks_and_the_inputs_are_put_back(mask: str, p_drop: float) -> None:
+    torch.manual_seed(0)
+    prepared = small(mask=mask, dropout=p_drop)
+    before = {name: tensor.clone() for name, tensor in prepared.inputs.items()}
+    checks = CODE.distribution(prepared.parameters, prepared.inputs, call_of(prepared), 0.0)
+    assert len(checks) == 2
+    assert [check.passed for check in checks] == [True, True]
+    for name, tensor in prepared.inputs.items():
+        assert torch.equal(tensor, before[name])
+
+
+def test_dropout_at_the_wrong_rate_is_found() -> None:
+    torch.manual_seed(0)
+    claimed, real = small(dropout=0.1), small(dropout=0.2)
+    inputs = claimed.inputs
+    kept, mean = CODE.distribution(
+        claimed.parameters, inputs, lambda: real.function(*inputs.values()), 0.0
+    )
+    assert not kept.passed
+    assert kept.observed == pytest.approx(0.8, abs=0.03)
+    assert mean.passed
+
+
+def test_dropout_that_does_not_scale_up_is_found() -> None:
+    torch.manual_seed(0)
+    prepared = small(dropout=0.2)
+    kept, mean = CODE.distribution(
+        prepared.parameters, prepared.inputs, lambda: call_of(prepared)() * 0.8, 0.0
+    )
+    assert kept.passed
+    assert not mean.passed
+
+
+def test_without_randomness_there_is_nothing_to_check() -> None:
+    prepared = small(dropout=0)
+    assert CODE.without_randomness(prepared.parameters) == prepared.parameters
+    assert CODE.distribution(prepared.parameters, prepared.inputs, call_of(prepared), 0.0) == ()
