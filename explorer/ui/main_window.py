@@ -109,7 +109,8 @@ class MainWindow(QMainWindow):
         self.header.open_requested.connect(self.files.ask_to_open)
         self.header.export_requested.connect(self.files.ask_to_export)
         self.details.runs.save_requested.connect(self.files.ask_to_save)
-        self.first_painted.connect(self.results.fill)
+        # In a turn of its own: runs come before the plot, whose import takes a third of a second.
+        self.first_painted.connect(lambda: QTimer.singleShot(0, self, self.results.fill))
         self.graph.op_activated.connect(self.scene.seek_op)
         self.scene.ops_active.connect(self.graph.view.set_active)
         store.theme_changed.connect(self._set_theme)
