@@ -1,7 +1,9 @@
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PySide6.QtCore import QBuffer, QIODevice, QRectF, QSize
 from PySide6.QtGui import QColor, QFont, QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
@@ -20,6 +22,7 @@ from explorer.ui.scene.draw import (
 from explorer.ui.scene.head import format_dot, format_slowdown
 from explorer.ui.scene.words import describe
 from explorer.ui.theme import DARK, LIGHT, Theme, load_fonts
+from explorer.ui.words import run_title
 from tests.fixtures_runs import (
     all_runs,
     compiled_attention,
@@ -65,6 +68,12 @@ def picture(
 
 def moment(run: Run, share: float) -> float:
     return playback_of((run,)).total_us * share
+
+
+def pixels(image: QImage) -> NDArray[np.int16]:
+    """Channels of each pixel, ``[height, width, 4]``."""
+    flat = np.frombuffer(image.constBits(), dtype=np.uint8)
+    return flat.reshape(image.height(), image.width(), 4).astype(np.int16)
 
 
 def color_at(image: QImage, x: float, y: float) -> QColor:
@@ -124,9 +133,11 @@ def test_a_kept_picture_is_not_taken_for_another() -> None:
 
 def test_the_scene_is_the_same_wherever_it_stands() -> None:
     run = compiled_attention()
-    alone = picture((run,), moment(run, 0.4))
+    alone = pixels(picture((run,), moment(run, 0.4)))
     shifted = picture((run,), moment(run, 0.4), offset=30)
-    assert shifted.copy(30, 30, *SIZE) == alone
+    moved = pixels(shifted.copy(30, 30, *SIZE))
+    # A coordinate may round the other way, which shows in the shade of an edge.
+    assert np.mean(np.abs(moved - alone).max(axis=2) > 24) < 0.002
     assert color_at(shifted, 10, 10) == QColor("magenta")
 
 
@@ -189,7 +200,7 @@ def test_the_total_is_split_into_read_and_written() -> None:
     t_us = moment(run, 1.0)
     image = picture((run,), t_us)
     bar = layout_of(playback_of((run,)), QRectF(0, 0, *SIZE), t_us).lanes[0].bar
-    row = QRectF(bar.left(), bar.center().y(), 520, 1)
+    row = QRectF(bar.left(), bar.center().y(), 0.6 * bar.width(), 1)
     read = count_near(image, row, DARK.color("read"))
     written = count_near(image, row, DARK.color("write"))
     assert read / written == pytest.approx(6.4951 / 5.9152, rel=0.03)
@@ -238,9 +249,10 @@ def test_no_text_is_smaller_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> N
         return made
 
     monkeypatch.setattr(canvas_module, "font", noted)
+    # The scene's room in a window of 1440 x 900.
     for run in all_runs():
         for share in (0.0, 0.4, 1.0):
-            picture((run,), moment(run, share))
+            picture((run,), moment(run, share), size=(799, 527))
     assert len(sizes) > 500
     assert min(sizes) >= 13
 
@@ -284,7 +296,7 @@ def test_odd_sizes_do_no_harm(size: tuple[int, int]) -> None:
 def test_the_scene_in_words() -> None:
     run = eager_attention()
     assert describe(playback_of((run,)), moment(run, 0.3)) == (
-        "Attention, as in the textbook, Eager, on NVIDIA H200. 1.60 ms of 5.35 ms: "
+        f"Attention, as in the textbook, {run_title(run)}, on NVIDIA H200. 1.60 ms of 5.35 ms: "
         "Kernel 3 of 6, mask, 55 % done. "
         "Read 2.30 GB and written 2.72 GB, 5.02 GB of 12.4 GB; memory in use 2.23 GB."
     )

@@ -53,18 +53,18 @@ def test_everything_lies_inside_and_apart(run: Run, size: tuple[int, int]) -> No
         assert all(card.chip.contains(op.rect) for op in card.ops)
     for route in lane.routes:
         assert route.tag is None or whole.contains(route.tag)
-    assert layout.u == pytest.approx(min(size[0] / 840, size[1] / 505))
+    assert layout.u == pytest.approx(min(size[0] / 780, size[1] / 505))
 
 
 def test_without_its_own_face_it_fills_a_panel() -> None:
     playback = playback_of((eager_attention(),))
-    bare = layout_of(playback, QRectF(0, 0, 816, 472), 0.0, framed=False)
+    bare = layout_of(playback, QRectF(0, 0, 756, 472), 0.0, framed=False)
     assert bare.u == 1.0
     assert bare.lanes[0].band.left() == 4.0
     assert bare.details.top() == 0.0
     both = playback_of((eager_attention(), sdpa_attention()))
     # Beside each other, runs are named even there.
-    assert layout_of(both, QRectF(0, 0, 816, 505), 0.0, framed=False).details.top() == 33.0
+    assert layout_of(both, QRectF(0, 0, 756, 505), 0.0, framed=False).details.top() == 33.0
 
 
 @pytest.mark.parametrize("run", PLAYABLE, ids=lambda run: run.id)

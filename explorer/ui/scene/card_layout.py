@@ -19,6 +19,8 @@ OP_GAP = 20.0
 LEAST_OP_WIDTH = 58.0
 MOST_OP_WIDTH = 150.0
 MOST_OP_HEIGHT = 44.0
+LEAST_OP_HEIGHT = 20.0
+ROW_GAP = 8.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,8 @@ class Card:
         chip: The inside, where what stays on chip is drawn.
         ops: Boxes of the ops, in order; rows run to and fro, so that links stay short.
         hidden_ops: How many ops found no room.
+        has_label: Whether the chip says what it is.
+        has_sentence: Whether it says under the ops what stays in it; if not, the card's foot does.
     """
 
     slot: Slot
@@ -53,6 +57,8 @@ class Card:
     chip: QRectF
     ops: tuple[OpBox, ...]
     hidden_ops: int
+    has_label: bool
+    has_sentence: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +134,18 @@ def _card(slot: Slot, rect: QRectF, u: float) -> Card:
     is_narrow = rect.width() < NARROW * u
     top, bottom = (51.0, 45.0) if is_narrow else (35.0, 31.0)
     chip = rect.adjusted(9 * u, top * u, -9 * u, -bottom * u)
-    launch = slot.launch
-    names = launch.ops or (launch.title,)
-    ops = _place_ops(names, _ops_room(slot, chip, u), u)
+    names = slot.launch.ops or (slot.launch.title,)
+    label, sentence = _has_room_for_label(chip, u), _has_room_for_sentence(chip, u)
+    ops: tuple[OpBox, ...] = ()
+    # Words give way to ops, which are what the card is about: the label first.
+    for with_label, with_sentence in ((label, sentence), (False, sentence), (False, False)):
+        label, sentence = with_label, with_sentence
+        room = chip.adjusted(8 * u, (22 if label else 6) * u, -8 * u, -6 * u)
+        if sentence:
+            room.setBottom(room.bottom() - 16.5 * u * _rows_below(slot, chip, u))
+        ops = _place_ops(names, room, u)
+        if len(ops) == len(names):
+            break
     return Card(
         slot=slot,
         rect=rect,
@@ -138,37 +153,25 @@ def _card(slot: Slot, rect: QRectF, u: float) -> Card:
         chip=chip,
         ops=ops,
         hidden_ops=len(names) - len(ops),
+        has_label=label,
+        has_sentence=sentence,
     )
-
-
-def _ops_room(slot: Slot, chip: QRectF, u: float) -> QRectF:
-    """The part of the chip for op boxes: below its label, above its sentence, where there is one.
-
-    Lines give way first: the ops are what the card is about.
-    """
-    room = chip.adjusted(8 * u, 6 * u, -8 * u, -6 * u)
-    if has_chip_label(chip, u):
-        room.setTop(chip.top() + 22 * u)
-    room.setBottom(room.bottom() - 16.5 * u * _rows_below(slot, chip, u))
-    return room
 
 
 def _rows_below(slot: Slot, chip: QRectF, u: float) -> int:
     """Lines of text under the op boxes."""
-    if not has_chip_sentence(chip, u):
-        return 0
     if slot.launch.loop_nests:
         wanted = -(-len(slot.launch.loop_nests) // nest_columns(chip, u))
         return min(wanted, nest_rows(chip, u))
     return 1 if slot.launch.stays_on_chip else 0
 
 
-def has_chip_label(chip: QRectF, u: float) -> bool:
+def _has_room_for_label(chip: QRectF, u: float) -> bool:
     """Whether the chip is large enough for the words that say what it is."""
     return chip.height() >= 62 * u and chip.width() >= 128 * u
 
 
-def has_chip_sentence(chip: QRectF, u: float) -> bool:
+def _has_room_for_sentence(chip: QRectF, u: float) -> bool:
     """Whether the chip is large enough for a sentence about what stays in it."""
     return chip.height() >= 52 * u and chip.width() >= 150 * u
 
@@ -190,8 +193,8 @@ def _place_ops(names: Sequence[str], room: QRectF, u: float) -> tuple[OpBox, ...
     while columns > 1 and (room.width() - gap * (columns - 1)) / columns < LEAST_OP_WIDTH * u:
         columns -= 1
     rows = -(-len(names) // columns)
-    row_gap = 10 * u
-    fitting = max(1, int((room.height() + row_gap) / (24 * u + row_gap)))
+    row_gap = ROW_GAP * u
+    fitting = max(1, int((room.height() + row_gap) / (LEAST_OP_HEIGHT * u + row_gap)))
     shown_rows = min(rows, fitting)
     width = min((room.width() - gap * (columns - 1)) / columns, MOST_OP_WIDTH * u)
     height = min((room.height() - row_gap * (shown_rows - 1)) / shown_rows, MOST_OP_HEIGHT * u)

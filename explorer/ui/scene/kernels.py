@@ -11,14 +11,7 @@ from explorer.model.run import Launch, LoopNest, Run
 from explorer.model.units import format_bytes, format_us
 from explorer.ui.painting import CENTER, LEFT, RIGHT
 from explorer.ui.scene.canvas import Canvas
-from explorer.ui.scene.card_layout import (
-    CARD_GAP,
-    Card,
-    has_chip_label,
-    has_chip_sentence,
-    nest_columns,
-    nest_rows,
-)
+from explorer.ui.scene.card_layout import CARD_GAP, Card, nest_columns, nest_rows
 from explorer.ui.scene.layout import Lane
 
 _GLOW = ((10.0, 16), (7.0, 26), (4.0, 40))
@@ -38,12 +31,12 @@ def draw_card(canvas: Canvas, card: Card, run: Run, phase: Phase, hovered: bool)
     canvas.box(rect, 10, fill=face, line=line, width=2.2 if active else 1.3)
     _draw_head(canvas, card, phase)
     canvas.box(card.chip, 7, fill=canvas.color("sunken"), line=canvas.color("line"))
-    if has_chip_label(card.chip, u):
+    if card.has_label:
         label = card.chip.adjusted(9 * u, 3 * u, -9 * u, 0)
         label.setHeight(18 * u)
         canvas.text(label, _chip_name(run), 13, "muted")
     _draw_ops(canvas, card, run, phase)
-    if has_chip_sentence(card.chip, u):
+    if card.has_sentence:
         _draw_sentences(canvas, card, run)
     _draw_traffic(canvas, card, phase)
     canvas.box(progress_bar(card, u), 2, fill=canvas.color("line"))
@@ -212,15 +205,15 @@ def _draw_sentences(canvas: Canvas, card: Card, run: Run) -> None:
     """Under the ops: a generated function's loop nests, else what stays on chip."""
     launch, chip, u = card.slot.launch, card.chip, canvas.u
     if launch.loop_nests:
-        _draw_nests(canvas, chip, launch.loop_nests)
+        _draw_nests(canvas, card, launch.loop_nests)
     elif launch.stays_on_chip:
         row = QRectF(chip.x() + 9 * u, chip.bottom() - 21.5 * u, chip.width() - 18 * u, 16.5 * u)
         canvas.text(row, stays_sentence(run, launch), 13, "fused", weight=600, align=CENTER)
 
 
-def _draw_nests(canvas: Canvas, chip: QRectF, nests: Sequence[LoopNest]) -> None:
+def _draw_nests(canvas: Canvas, card: Card, nests: Sequence[LoopNest]) -> None:
     """The loop nests of a generated function with their bytes, in one or two columns."""
-    u = canvas.u
+    u, chip = canvas.u, card.chip
     columns = nest_columns(chip, u)
     rows = min(-(-len(nests) // columns), nest_rows(chip, u))
     cells = [_nest_words(nest) for nest in nests]
@@ -233,7 +226,7 @@ def _draw_nests(canvas: Canvas, chip: QRectF, nests: Sequence[LoopNest]) -> None
         row, column = divmod(i, columns)
         cell = QRectF(chip.x() + 9 * u + width * column, top + 16.5 * u * row, width, 16.5 * u)
         canvas.text(cell, words, 13, "muted", align=LEFT if columns > 1 else CENTER)
-    if has_chip_label(chip, u):
+    if card.has_label:
         head = QRectF(chip.x(), chip.y() + 3 * u, chip.width() - 9 * u, 18 * u)
         left = canvas.text_width("caches + registers", 13) + 24 * u
         told = f"{len(nests)} loop nests, no times of their own"
@@ -268,4 +261,9 @@ def _draw_traffic(canvas: Canvas, card: Card, phase: Phase) -> None:
         return
     used = canvas.text(row, read, 13, "read", weight=600, alpha=alpha)
     row.setLeft(row.left() + used + 14 * u)
-    canvas.text(row, written, 13, "write", weight=600, alpha=alpha)
+    used = canvas.text(row, written, 13, "write", weight=600, alpha=alpha)
+    kept = len(card.slot.launch.stays_on_chip)
+    if kept and not card.has_sentence:
+        row.setLeft(row.left() + used + 14 * u)
+        words = f"{kept} tensor{'s stay' if kept > 1 else ' stays'} on chip"
+        canvas.text(row, words, 13, "fused", weight=600, align=RIGHT)

@@ -15,7 +15,7 @@ from explorer.ui.scene.routes import Field, Route, route_streams
 from explorer.ui.scene.tensor_layout import Shelf, TensorBox, area_per_byte, place_tensors
 from explorer.ui.theme import font
 
-UNIT_WIDTH = 840.0
+UNIT_WIDTH = 780.0
 UNIT_HEIGHT = 505.0
 SIDE = 16.0
 BARE_SIDE = 4.0

@@ -122,7 +122,7 @@ def _choose_scale(shelf: Shelf) -> tuple[_Area, frozenset[str]]:
     """
     by_size = sorted(shelf.tensors, key=lambda tensor: tensor.n_bytes)
     cuts = []
-    for n_small in range(max(1, len(by_size))):
+    for n_small in range(len(by_size) + 1):
         small = frozenset(tensor.id for tensor in by_size[:n_small])
         area = _area_for(small, shelf)
         least = LEAST_BLOCK_WIDTH * shelf.u
@@ -165,7 +165,7 @@ def _area_for(small: frozenset[str], shelf: Shelf) -> _Area:
             for side in sides
             for column in _columns(side, area)
         )
-        blocks = large_bytes * area.per_byte / rect.height() + BLOCK_GAP * u * (n_large - 1)
+        blocks = large_bytes * area.per_byte / rect.height() + BLOCK_GAP * u * max(0, n_large - 1)
         if columns + blocks <= rect.width():
             low = area.per_byte
             if low == high:
