@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
     QDropEvent,
+    QKeyEvent,
     QKeySequence,
     QPaintEvent,
     QShortcut,
@@ -15,13 +17,12 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QMainWindow, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from explorer.ui.details_panel import DetailsPanel
 from explorer.ui.file_actions import FileActions
 from explorer.ui.graph_panel import GraphPanel
 from explorer.ui.header import Header
 from explorer.ui.message_bar import MessageBar
+from explorer.ui.panel import Panel
 from explorer.ui.results_panel import ResultsPanel
-from explorer.ui.scene_panel import ScenePanel
 from explorer.ui.session import Session
 from explorer.ui.splitter import SharingSplitter
 from explorer.ui.state import WorkerPhase
@@ -30,6 +31,10 @@ from explorer.ui.store import Store
 from explorer.ui.strategies_panel import StrategiesPanel
 from explorer.ui.style_sheet import style_sheet
 from explorer.ui.theme import Theme, font, load_fonts, palette
+
+if TYPE_CHECKING:
+    from explorer.ui.details_panel import DetailsPanel
+    from explorer.ui.scene_panel import ScenePanel
 
 FIRST_SIZE = (1440, 900)
 LEAST_SIZE = (1120, 640)
@@ -48,12 +53,19 @@ class MainWindow(QMainWindow):
 
     first_painted = Signal()
 
-    def __init__(self, store: Store, session: Session | None = None) -> None:
+    scene: "ScenePanel"
+    details: "DetailsPanel"
+
+    def __init__(
+        self, store: Store, session: Session | None = None, *, complete: bool = True
+    ) -> None:
         """Make the window.
 
         Args:
             store: What is shown.
             session: Carries out runs; None for a window that only shows.
+            complete: Make scene and details at once; otherwise :meth:`complete` is to be called
+                when the window is on the screen, since they and numpy take a while to import.
         """
         super().__init__()
         self._store = store
@@ -64,8 +76,6 @@ class MainWindow(QMainWindow):
         self.message = MessageBar(store)
         self.graph = GraphPanel(store)
         self.strategies = StrategiesPanel(store)
-        self.scene = ScenePanel(store)
-        self.details = DetailsPanel(store)
         self.results = ResultsPanel(store)
         self.status = StatusLine(store)
         self.setWindowTitle("Kernel Explorer")
@@ -76,16 +86,34 @@ class MainWindow(QMainWindow):
         self._connect()
         self._make_shortcuts()
         self._set_theme(store.theme)
+        if complete:
+            self.complete()
+
+    def complete(self) -> None:
+        """Put the scene and what is below it into their places."""
+        from explorer.ui import details_panel, scene_panel
+
+        self.scene = scene_panel.ScenePanel(self._store)
+        self.details = details_panel.DetailsPanel(self._store)
+        for place, panel in enumerate((self.scene, self.details)):
+            held = self._centre.replaceWidget(place, panel)
+            panel.show()
+            if held is not None:
+                held.deleteLater()
+        self.details.runs.save_requested.connect(self.files.ask_to_save)
+        self.graph.op_activated.connect(self.scene.seek_op)
+        self.scene.ops_active.connect(self.graph.view.set_active)
+        self._shortcut("Ctrl+S", self.details.runs.save)
 
     def _lay_out(self) -> None:
         left = SharingSplitter(Qt.Orientation.Vertical, _share_left)
         left.addWidget(self.graph)
         left.addWidget(self.strategies)
-        centre = SharingSplitter(Qt.Orientation.Vertical, _share_centre)
-        centre.addWidget(self.scene)
-        centre.addWidget(self.details)
+        self._centre = SharingSplitter(Qt.Orientation.Vertical, _share_centre)
+        self._centre.addWidget(Panel("Memory traffic"))
+        self._centre.addWidget(Panel("Timelines"))
         columns = SharingSplitter(Qt.Orientation.Horizontal, _share_columns)
-        for column in (left, centre, self.results):
+        for column in (left, self._centre, self.results):
             columns.addWidget(column)
         root = QWidget()
         root.setObjectName("root")
@@ -108,11 +136,8 @@ class MainWindow(QMainWindow):
             self.results.measure_requested.connect(session.measure_ceilings)
         self.header.open_requested.connect(self.files.ask_to_open)
         self.header.export_requested.connect(self.files.ask_to_export)
-        self.details.runs.save_requested.connect(self.files.ask_to_save)
         # In a turn of its own: runs come before the plot, whose import takes a third of a second.
         self.first_painted.connect(lambda: QTimer.singleShot(0, self, self.results.fill))
-        self.graph.op_activated.connect(self.scene.seek_op)
-        self.scene.ops_active.connect(self.graph.view.set_active)
         store.theme_changed.connect(self._set_theme)
         store.worker_changed.connect(self._allow_cancel)
 
@@ -123,7 +148,6 @@ class MainWindow(QMainWindow):
         self._shortcut("Ctrl+O", self.files.ask_to_open)
         self._shortcut("Ctrl+E", self.files.ask_to_export)
         self._shortcut("Ctrl+P", self.header.open_form)
-        self._shortcut("Ctrl+S", self.details.runs.save)
         self._shortcut("Ctrl+Z", self._store.undo_remove)
         self._shortcut("Ctrl+Q", self.close)
 
@@ -156,6 +180,12 @@ class MainWindow(QMainWindow):
         if not self._was_painted:
             self._was_painted = True
             QTimer.singleShot(0, self, self.first_painted.emit)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        # Space and the arrows play and step wherever nothing else wants them.
+        if not (hasattr(self, "scene") and self.scene.transport.handle_key(event)):
+            super().keyPressEvent(event)
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
