@@ -174,7 +174,8 @@ def be_window() -> int:
                 QTimer.singleShot(0, self, tell)
             super().paintEvent(event)
 
-    window = PaintedWindow(Store())
+    # As the program does it: scene and details follow the first paint.
+    window = PaintedWindow(Store(), complete=False)
     window.show()
     return application.exec()
 
