@@ -7,7 +7,14 @@ from contextlib import closing
 import torch
 
 from explorer.engine.chain_functions.base import DTYPES, ChainCode
-from explorer.engine.measure.accuracy import Error, Reference, compute_reference, error_of, judge
+from explorer.engine.measure.accuracy import (
+    Error,
+    Reference,
+    compute_reference,
+    error_by_slices,
+    error_of,
+    judge,
+)
 from explorer.engine.prepared import Prepared
 from explorer.engine.strategies import Built, Strategy, find_strategy
 from explorer.model.run import Accuracy, DistributionCheck
@@ -49,13 +56,25 @@ class Comparison:
             )
         self._eager_error: Error | None = None
 
-    def measure_eager(self) -> None:
+    def measure_eager(self, *, whole: bool) -> None:
         """Find eager's own error, which the others are judged by.
 
+        Args:
+            whole: Run the whole chain; else slice by slice, where eager does not fit.
+
         Raises:
-            torch.OutOfMemoryError: Eager does not fit.
+            torch.OutOfMemoryError: There is no room for it.
         """
-        self._eager_error = self.error(find_strategy("eager"))
+        if whole:
+            self._eager_error = self.error(find_strategy("eager"))
+            return
+        with torch.no_grad():
+            self._eager_error = error_by_slices(
+                lambda index: self._code.slice_as_written(
+                    self._calm.parameters, self._calm.inputs, index
+                ),
+                self.reference,
+            )
 
     def error(self, strategy: Strategy) -> Error | None:
         """The error of the chain without its randomness; None if it is not finite."""

@@ -19,14 +19,16 @@ _MATMULS = {
     _ATEN.mv.default,
     _ATEN.dot.default,
 }
-_REDUCTIONS = {
-    _ATEN._softmax.default,
-    _ATEN._log_softmax.default,
-    _ATEN.native_layer_norm.default,
-    _ATEN.native_group_norm.default,
-    _ATEN.logsumexp.default,
-    _ATEN.cumsum.default,
-}
+# By name: torch's own tag for them is younger than the oldest torch that runs here.
+_REDUCTIONS = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("_softmax", "_log_softmax", "logsumexp", "cumsum", "native_layer_norm"),
+        *("native_group_norm", "_fused_rms_norm", "sum", "mean", "prod", "amax", "amin", "aminmax"),
+        *("max", "min", "argmax", "argmin", "var", "var_mean", "std", "std_mean", "any", "all"),
+        *("norm", "linalg_vector_norm"),
+    )
+)
 _FLOPS_AN_ELEMENT: dict[Any, int] = {
     # A comparison for the maximum, a subtraction, exp, an addition and a division.
     _ATEN._softmax.default: 5,
@@ -60,10 +62,10 @@ def kind_of(target: Any) -> OpKind:
         return OpKind.MATMUL
     if torch.Tag.nondeterministic_seeded in target.tags:
         return OpKind.RANDOM
-    if target in _REDUCTIONS or torch.Tag.reduction in target.tags:
-        return OpKind.REDUCTION
     if torch.Tag.pointwise in target.tags:
         return OpKind.ELEMENTWISE
+    if target._schema.name in _REDUCTIONS:
+        return OpKind.REDUCTION
     return OpKind.OPAQUE
 
 

@@ -152,6 +152,8 @@ class Session:
                     timing_s=request.timing_s,
                     progress=progress,
                 )
+                eager_fits = refuse(plan, request.parameters, find_strategy("eager"), room) is None
+                self._compare_with_truth(measuring, eager_fits=eager_fits)
                 self._measure(measuring, strategies, refusals, emit)
         else:
             for strategy, refusal in zip(strategies, refusals, strict=True):
@@ -164,7 +166,6 @@ class Session:
         refusals: Sequence[str | None],
         emit: Emit,
     ) -> None:
-        self._compare_with_truth(measuring)
         for strategy, refusal in zip(strategies, refusals, strict=True):
             if refusal is None:
                 emit(RunFinished(run=measuring.measure(strategy)))
@@ -172,12 +173,12 @@ class Session:
                 emit(RunFinished(run=measuring.maker.failed(strategy, refusal)))
         self.needs_restart = self.needs_restart or measuring.lost
 
-    def _compare_with_truth(self, measuring: Measuring) -> None:
+    def _compare_with_truth(self, measuring: Measuring, *, eager_fits: bool) -> None:
         """Compute the reference; where it does not fit, a run still has everything else."""
         measuring.progress.begin(Stage.REFERENCE, "Computing the fp64 reference")
         try:
             measuring.comparison = Comparison(measuring.prepared, measuring.maker.plan.code)
-            measuring.comparison.measure_eager()
+            measuring.comparison.measure_eager(whole=eager_fits)
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise

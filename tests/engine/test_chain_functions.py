@@ -57,6 +57,17 @@ def test_the_reference_is_the_chain_in_fp64_however_it_is_sliced(mask: str, max_
 
 
 @pytest.mark.parametrize("mask", ["additive", "causal", "none"])
+def test_a_slice_as_written_is_that_part_of_the_whole(mask: str) -> None:
+    prepared = small(mask=mask, dropout=0.5, batch=2)
+    calm = CODE.make_function(CODE.without_randomness(prepared.parameters))
+    whole = calm(*prepared.inputs.values())
+    index = (1, 0, slice(5, 17))
+    got = CODE.slice_as_written(prepared.parameters, prepared.inputs, index)
+    assert got.dtype == torch.float32
+    torch.testing.assert_close(got, whole[index])
+
+
+@pytest.mark.parametrize("mask", ["additive", "causal", "none"])
 def test_sdpa_is_the_same_function(mask: str) -> None:
     prepared = small(mask=mask, dropout=0)
     assert CODE.sdpa is not None

@@ -224,6 +224,24 @@ def test_what_cannot_fit_is_a_failed_run_and_allocates_nothing(engine: Session) 
     assert run.timing is None
 
 
+def test_where_eager_does_not_fit_its_error_is_taken_by_slices(
+    engine: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_plan: object, _settings: object, strategy: Strategy, _room: object) -> str | None:
+        return "eager does not fit." if strategy.name == "eager" else None
+
+    [before] = runs(engine, "sdpa")
+    monkeypatch.setattr(session, "refuse", refuse)
+    eager, sdpa = runs(engine, "eager", "sdpa")
+    assert eager.error == "eager does not fit."
+    assert sdpa.accuracy is not None
+    assert before.accuracy is not None
+    assert sdpa.accuracy.passed
+    assert sdpa.accuracy.eager_max_abs_error == pytest.approx(
+        before.accuracy.eager_max_abs_error, rel=1.0
+    )
+
+
 def strategy_that(build: Callable[[Prepared], Built]) -> Strategy:
     return Strategy(
         name="broken",

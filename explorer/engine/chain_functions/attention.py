@@ -18,6 +18,7 @@ from explorer.engine.chain_functions.base import (
     InputSpec,
     Parameters,
     ReferenceSlice,
+    SliceIndex,
 )
 from explorer.engine.prepared import ChainFunction
 from explorer.model.run import DistributionCheck, Scalar
@@ -169,6 +170,20 @@ def reference(parameters: Parameters, inputs: Inputs, max_bytes: int) -> Iterato
         )
 
 
+def slice_as_written(parameters: Parameters, inputs: Inputs, index: SliceIndex) -> torch.Tensor:
+    """Rows of one head by the textbook code, dropout off."""
+    *head, rows = index
+    mask = inputs.get("mask")
+    return attention(
+        inputs["q"][index],
+        inputs["k"][tuple(head)],
+        inputs["v"][tuple(head)],
+        None if mask is None else mask[rows],
+        scale=_settings(parameters).scale,
+        p_drop=0.0,
+    )
+
+
 def without_randomness(parameters: Parameters) -> dict[str, Scalar]:
     """The same chain with dropout off."""
     return {**parameters, "dropout": 0.0}
@@ -239,6 +254,7 @@ CODE = ChainCode(
     make_inputs=make_inputs,
     make_function=make_function,
     reference=reference,
+    slice_as_written=slice_as_written,
     without_randomness=without_randomness,
     distribution=distribution,
     sdpa=make_sdpa,

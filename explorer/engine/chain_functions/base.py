@@ -10,6 +10,7 @@ from explorer.model.run import DistributionCheck, Scalar
 
 Parameters = Mapping[str, Scalar]
 Inputs = Mapping[str, torch.Tensor]
+SliceIndex = tuple[int | slice, ...]
 
 DTYPES: dict[str, torch.dtype] = {
     "fp64": torch.float64,
@@ -57,7 +58,7 @@ class ReferenceSlice:
         values: The truth, fp64.
     """
 
-    index: tuple[int | slice, ...]
+    index: SliceIndex
     values: torch.Tensor
 
 
@@ -74,6 +75,8 @@ class ChainCode:
         make_function: The chain with its constants filled in.
         reference: The output in fp64, slice by slice in an order that spreads over it. No more
             than the given bytes are held beyond a slice's result.
+        slice_as_written: A part of the output by the chain as written, in its own dtype and
+            without randomness, for where the whole does not fit.
         without_randomness: The same parameters with the random ops taken out.
         distribution: Checks of the random ops. Given a call that runs the chain with its
             randomness on, and the resolution of its random numbers; the inputs are changed in
@@ -88,6 +91,7 @@ class ChainCode:
     make_inputs: Callable[[Parameters, torch.device, int], dict[str, torch.Tensor]]
     make_function: Callable[[Parameters], ChainFunction]
     reference: Callable[[Parameters, Inputs, int], Iterator[ReferenceSlice]]
+    slice_as_written: Callable[[Parameters, Inputs, SliceIndex], torch.Tensor]
     without_randomness: Callable[[Parameters], dict[str, Scalar]]
     distribution: Callable[
         [Parameters, Inputs, Callable[[], torch.Tensor], float], tuple[DistributionCheck, ...]

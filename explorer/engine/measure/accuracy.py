@@ -9,12 +9,12 @@ dtype and the chain, not from a table.
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
 
-from explorer.engine.chain_functions.base import ReferenceSlice
+from explorer.engine.chain_functions.base import ReferenceSlice, SliceIndex
 from explorer.model.run import Accuracy, DistributionCheck
 
 
@@ -79,10 +79,22 @@ def error_of(output: torch.Tensor, reference: Reference) -> Error | None:
     Returns:
         None if the output holds a value that is not finite.
     """
+    return error_by_slices(lambda index: output[index], reference)
+
+
+def error_by_slices(
+    slice_of: Callable[[SliceIndex], torch.Tensor], reference: Reference
+) -> Error | None:
+    """The same for an output that is made slice by slice.
+
+    Args:
+        slice_of: Gives the part of the output at an index.
+        reference: The slices to compare.
+    """
     largest = squares = 0.0
     n_elements = 0
     for part in reference.slices:
-        got = output[part.index].double()
+        got = slice_of(part.index).double()
         difference = got - part.values.to(got.device)
         largest_here = float(difference.abs().max())
         # NaN would get lost in max().

@@ -24,8 +24,11 @@ from explorer.model.device import Ceilings, Device, DeviceKind
 
 _logger = logging.getLogger(__name__)
 
-_SAMPLES = 7
-_BUDGET_S = {"cuda": 8.0, "cpu": 4.0}
+_LEAST_SAMPLES = 2
+_MOST_SAMPLES = 200
+_WARM_UP_S = {"cuda": 0.5, "cpu": 0.0}
+_PATTERN_BUDGET_S = {"cuda": 0.15, "cpu": 0.2}
+_MATMUL_BUDGET_S = {"cuda": 4.0, "cpu": 2.0}
 _TIMES_CACHE = {DeviceKind.CUDA: (16, 32), DeviceKind.CPU: (4, 8)}
 _CUDA_SHAPES = ((4096, 4096, 4096), (8192, 8192, 8192), (8192, 4096, 8192), (16384, 8192, 4096))
 _CPU_SHAPES = ((512, 512, 512), (1024, 1024, 1024), (2048, 1024, 2048))
@@ -47,14 +50,14 @@ def measure_ceilings(device: Device) -> Ceilings:
         torch.OutOfMemoryError: Not even an eighth of the free memory could be had.
     """
     where = torch.device(device.id)
-    budget_s = _BUDGET_S[where.type]
     rates: dict[str, float] = {}
     with torch.no_grad():
+        _warm_up(where)
         for n_bytes in _tensor_sizes(device):
             for pattern in _memory_patterns(where, n_bytes):
-                seconds = _best_seconds(pattern.work, where, budget_s / 20)
+                seconds = _best_seconds(pattern.work, where, _PATTERN_BUDGET_S[where.type])
                 rates[pattern.name] = max(rates.get(pattern.name, 0.0), pattern.n_bytes / seconds)
-        flops = dict(_matmul_rates(where, budget_s / 2))
+        flops = dict(_matmul_rates(where, _MATMUL_BUDGET_S[where.type]))
     return Ceilings(
         copy_bytes_per_s=max(rates["1:1"], rates["2:1"], rates["3:1"], rates["copy"]),
         read_bytes_per_s=rates["read"],
@@ -62,6 +65,17 @@ def measure_ceilings(device: Device) -> Ceilings:
         flops_per_s=flops,
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+
+
+def _warm_up(where: torch.device) -> None:
+    """Keep the device busy until its clocks have risen; an idle GPU runs at a fifth of them."""
+    busy = torch.ones(1 << 22, device=where)
+    started_s = time.perf_counter()
+    while time.perf_counter() - started_s < _WARM_UP_S[where.type]:
+        for _ in range(100):
+            busy.mul_(1.0)
+        if where.type == "cuda":
+            torch.cuda.synchronize(where)
 
 
 def _tensor_sizes(device: Device) -> Iterator[int]:
@@ -126,13 +140,13 @@ def _matmul_seconds(
 
 
 def _best_seconds(work: Callable[[], object], where: torch.device, budget_s: float) -> float:
-    """The shortest of several runs; at least two, however long they take."""
+    """The shortest of as many runs as fit the budget; at least two, however long they take."""
     work()
     clock = _cuda_seconds if where.type == "cuda" else _host_seconds
     started_s = time.perf_counter()
     best = clock(work, where)
-    for n_samples in range(1, _SAMPLES):
-        if n_samples > 1 and time.perf_counter() - started_s > budget_s:
+    for n_samples in range(1, _MOST_SAMPLES):
+        if n_samples >= _LEAST_SAMPLES and time.perf_counter() - started_s > budget_s:
             break
         best = min(best, clock(work, where))
     return best

@@ -19,6 +19,8 @@ def _import_pynvml() -> Any:
 
 pynvml = _import_pynvml()
 
+# Numbers of NVML's enumerations, from ``nvml.h``.
+_SM_CLOCK, _MEMORY_CLOCK, _GPU_SENSOR = 1, 2, 0
 _THROTTLE_NAMES = {
     0x1: "idle",
     0x2: "application clocks setting",
@@ -57,33 +59,34 @@ class Nvml:
 
     def driver(self) -> str | None:
         """The driver's version."""
-        return _text(self._ask(lambda _: pynvml.nvmlSystemGetDriverVersion()))
+        return _text(self._ask("nvmlSystemGetDriverVersion"))
 
     def drives_display(self) -> bool:
-        """Whether a display is attached or a desktop runs on it."""
-        active = self._ask(pynvml.nvmlDeviceGetDisplayActive)
-        mode = self._ask(pynvml.nvmlDeviceGetDisplayMode)
-        return bool(active) or bool(mode)
+        """Whether a desktop runs on it.
+
+        NVML's display *mode* says nothing of that: data-centre parts without any output have it on.
+        """
+        return bool(self._ask("nvmlDeviceGetDisplayActive", self._handle))
 
     def clocks(self) -> Clocks:
         """One reading."""
-        power_mw = self._ask(pynvml.nvmlDeviceGetPowerUsage)
-        reasons = self._ask(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons)
+        power_mw = self._ask("nvmlDeviceGetPowerUsage", self._handle)
+        reasons = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons", self._handle)
         return Clocks(
-            sm_mhz=self._ask(lambda h: pynvml.nvmlDeviceGetClockInfo(h, pynvml.NVML_CLOCK_SM)),
-            memory_mhz=self._ask(lambda h: pynvml.nvmlDeviceGetClockInfo(h, pynvml.NVML_CLOCK_MEM)),
-            temperature_c=self._ask(
-                lambda h: pynvml.nvmlDeviceGetTemperature(h, pynvml.NVML_TEMPERATURE_GPU)
-            ),
+            sm_mhz=self._ask("nvmlDeviceGetClockInfo", self._handle, _SM_CLOCK),
+            memory_mhz=self._ask("nvmlDeviceGetClockInfo", self._handle, _MEMORY_CLOCK),
+            temperature_c=self._ask("nvmlDeviceGetTemperature", self._handle, _GPU_SENSOR),
             power_w=None if power_mw is None else power_mw / 1000.0,
             throttle_reasons=throttle_names(reasons or 0),
         )
 
-    def _ask(self, question: Callable[[Any], Any]) -> Any:
+    def _ask(self, question: str, *arguments: Any) -> Any:
+        """What a function of NVML answers; None where it refuses or is missing."""
         if self._handle is None:
             return None
+        function = getattr(pynvml, question, None)
         try:
-            return question(self._handle)
+            return None if function is None else function(*arguments)
         except pynvml.NVMLError:
             return None
 

@@ -30,7 +30,7 @@ def _build(prepared: Prepared) -> Built:
         # Else the allocator holds what eager needed beside what the graph's own pool needs.
         torch.cuda.empty_cache()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, stream=side):
             output = chain()
 
     held: list[torch.Tensor] = [output]

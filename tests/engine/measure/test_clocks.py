@@ -24,9 +24,6 @@ def refuse(*_arguments: Any) -> Any:
 def bindings(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     fake = SimpleNamespace(
         NVMLError=FakeNvmlError,
-        NVML_CLOCK_SM=1,
-        NVML_CLOCK_MEM=2,
-        NVML_TEMPERATURE_GPU=0,
         nvmlInit=lambda: None,
         nvmlDeviceGetHandleByUUID=lambda uuid: uuid,
         nvmlSystemGetDriverVersion=lambda: b"580.65",
@@ -69,8 +66,10 @@ def test_the_device_is_found_by_its_uuid(bindings: SimpleNamespace) -> None:
     assert asked == ["GPU-1234-ab"]
 
 
-def test_a_display_that_is_active_or_attached_counts(bindings: SimpleNamespace) -> None:
+def test_a_display_counts_if_it_is_active(bindings: SimpleNamespace) -> None:
     bindings.nvmlDeviceGetDisplayMode = lambda _handle: 1
+    assert not Nvml(GPU).drives_display()
+    bindings.nvmlDeviceGetDisplayActive = lambda _handle: 1
     assert Nvml(GPU).drives_display()
 
 
@@ -82,6 +81,7 @@ def test_without_nvml_there_are_no_clocks(
     monkeypatch.setattr(clocks, "pynvml", None)
     assert clock_reader(GPU)() is None
     assert Nvml(GPU).driver() is None
+    assert not Nvml(GPU).drives_display()
 
 
 def test_a_cpu_has_no_clocks() -> None:
