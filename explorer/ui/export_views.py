@@ -129,7 +129,7 @@ def paint_roofline(painter: QPainter, rect: QRectF, shot: Shot) -> None:
     from explorer.ui.roofline_view import RooflineView
 
     view = RooflineView()
-    zoom = _zoom(rect, 420, 360)
+    zoom = min(_zoom(rect, 420, 360), 1.5)
     view.set_theme(shot.theme)
     view.set_zoom_factor(zoom)
     view.set_runs(shot.runs, max(shot.shown, 0))

@@ -32,7 +32,7 @@ class Mark:
         title: What it is called.
         color: Name of its theme colour.
         point: Where it lies.
-        on_path: Whether it does the same work as the selected run.
+        on_path: The selected run or its baseline, which a dotted line connects.
     """
 
     place: int
@@ -124,6 +124,7 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
         self._zoom = 1.0
         self.labels: list[tuple[pg.TextItem, QPointF]] = []
         self._slope_label: pg.TextItem | None = None
+        self._fixed: list[pg.GraphicsObject] = []
         plot = self.getPlotItem()
         plot.setMenuEnabled(False)
         plot.hideButtons()
@@ -136,7 +137,7 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
     def show_picture(self, picture: RooflinePicture, theme: Theme, zoom: float) -> None:
         """Draw afresh."""
         self._picture, self._zoom = picture, zoom
-        self.labels, self._slope_label = [], None
+        self.labels, self._slope_label, self._fixed = [], None, []
         plot = self.getPlotItem()
         plot.clear()
         self.setBackground(theme.color("panel"))
@@ -147,7 +148,7 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
             self._add_roof(roof, rank, (left, right), theme, zoom)
         self._add_slope_label(picture, theme, zoom)
         self._add_path(picture, theme)
-        for mark in picture.marks:
+        for mark in sorted(picture.marks, key=lambda mark: mark.place != picture.selected):
             self._add_mark(mark, mark.place == picture.selected, theme, zoom)
         self._place_labels()
 
@@ -180,7 +181,9 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
         x, y = [ridge, ends[1]], [top, top]
         if rank == 0:
             x, y = [ends[0], *x], [ends[0] + slope, *y]
-        self.plot(x, y, pen=pen, antialias=True)
+        line = self.plot(x, y, pen=pen, antialias=True)
+        if rank > 0:
+            self._fixed.append(line.curve)
         ring = pg.ScatterPlotItem(
             [ridge], [top], size=8 * zoom, pen=pen, brush=theme.color("panel"), hoverable=True,
             tip=lambda x, y, data: ridge_words(roof),
@@ -191,6 +194,7 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
         label.setFont(font(12.5 * zoom))
         label.setPos(ends[1], top)
         self.addItem(label)
+        self._fixed.append(label)
 
     def _add_slope_label(self, picture: RooflinePicture, theme: Theme, zoom: float) -> None:
         words = f"{format_rate(picture.ceilings.memory_bytes_per_s)} {picture.memory_name}"
@@ -198,9 +202,10 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
         label.setFont(font(12.5 * zoom))
         self.addItem(label)
         self._slope_label = label
+        self._fixed.append(label)
 
     def _add_path(self, picture: RooflinePicture, theme: Theme) -> None:
-        """A dotted line through the runs in order: how fusing moves the chain."""
+        """A dotted line from the baseline to the selected run: how fusing moved the chain."""
         marks = [mark for mark in picture.marks if mark.on_path]
         x = [math.log10(mark.point.flops_per_byte) for mark in marks]
         y = [math.log10(mark.point.flops_per_s) for mark in marks]
@@ -216,17 +221,20 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
             hoverable=True, hoverPen=pg.mkPen(theme.color("text"), width=2),
             tip=lambda x, y, data: mark_words(mark),
         )  # fmt: skip
-        spot.setZValue(10)
+        spot.setZValue(11 if selected else 10)
         self.addItem(spot)
         html = f'<span style="color:{getattr(theme, mark.color)}">{escape(mark.title)}</span>'
         label = pg.TextItem(html=html, anchor=(0, 0))
         label.setFont(font(13 * zoom, 600))
-        label.setZValue(11)
+        label.setZValue(12)
         self.addItem(label)
         self.labels.append((label, QPointF(x, y)))
 
     def _place_labels(self, *_: object) -> None:
-        """Put each label beside its mark, on the side with room, none on top of another."""
+        """Put each label beside its mark, none on top of another; the selected run's comes first.
+
+        A label without room is left out: the mark's colour and its tooltip tell which run it is.
+        """
         if self._picture is None:
             return
         view = self.getPlotItem().getViewBox()
@@ -235,12 +243,15 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
         reach = 8 * self._zoom
         taken = [QRectF(spot.x() - reach, spot.y() - reach, 2 * reach, 2 * reach) for spot in spots]
         taken += self._along_the_slope()
+        taken += [item.sceneBoundingRect() for item in self._fixed]
         for i, spot in enumerate(spots):
             label = self.labels[i][0]
             size = label.boundingRect().size()
             box = _free_box(spot, size, view.sceneBoundingRect(), taken, self._zoom)
-            taken.append(box)
-            label.setPos(view.mapSceneToView(box.topLeft()))
+            label.setVisible(box is not None)
+            if box is not None:
+                taken.append(box)
+                label.setPos(view.mapSceneToView(box.topLeft()))
 
     def _along_the_slope(self) -> list[QRectF]:
         """Small boxes on the slope, which no label should cover."""
@@ -283,12 +294,13 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
 
 def _free_box(
     spot: QPointF, size: QSizeF, inside: QRectF, taken: list[QRectF], zoom: float
-) -> QRectF:
+) -> QRectF | None:
     """The nearest place for a label round its mark that covers nothing, right of it first."""
     width, height, near = size.width(), size.height(), 10 * zoom
     middle = spot.y() - height / 2
     beside = [(spot.x() + near, middle), (spot.x() - near - width, middle)]
-    rows = [spot.y() + step * height for step in (0.35, -1.35, 0.9, -1.9, 1.5, -2.5)]
+    steps = (0.35, -1.35, 0.9, -1.9, 1.5, -2.5, 2.1)
+    rows = [spot.y() + step * height for step in steps]
     diagonal = [(x, y) for y in rows for x in (spot.x() + near / 2, spot.x() - near / 2 - width)]
     for x, y in (*beside, *diagonal):
         box = QRectF(x, y, width, height)
@@ -296,7 +308,7 @@ def _free_box(
         tight = box.adjusted(0, 0.2 * height, 0, -0.2 * height)
         if inside.contains(tight) and not any(tight.intersects(other) for other in taken):
             return box
-    return QRectF(*beside[0], width, height)
+    return None
 
 
 def ridge_words(roof: Roof) -> str:

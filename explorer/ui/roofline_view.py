@@ -8,7 +8,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from explorer.model.comparison import is_comparable
+from explorer.model.comparison import find_baseline
 from explorer.model.device import Device
 from explorer.model.roofline import roofline_point, roofs, why_no_point
 from explorer.model.run import Run
@@ -209,13 +209,14 @@ class RooflineView(QWidget):
         shown = self._runs[self._shown]
         ceilings = shown.device.ceilings
         assert ceilings is not None, "callers ask _has_ceilings first"
+        base = find_baseline(shown, self._runs)
         marks = tuple(
             Mark(
                 place=i,
                 title=run_title(run),
                 color=strategy_color_name(i),
                 point=point,
-                on_path=run is shown or is_comparable(run, shown),
+                on_path=run is shown or run is base,
             )
             for i, run in enumerate(self._runs)
             if run.device.name == shown.device.name and (point := roofline_point(run))

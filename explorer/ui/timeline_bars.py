@@ -15,7 +15,7 @@ from explorer.ui.timeline_layout import TimelineLayout
 
 MOST_CARDS = 160
 """Up to so many bars in a row get round corners and labels one by one."""
-MIN_LABEL_PX = 22.0
+MIN_LABEL_PX = 17.0
 
 
 class RectBuffer:
@@ -102,7 +102,7 @@ def draw_bar_label(
     painter: QPainter, bar: QRectF, lane: Lane, index: int, theme: Theme, zoom: float
 ) -> None:
     """Write the op, or a fused launch's title, into its bar where at least a piece of it fits."""
-    inner = bar.adjusted(4 * zoom, 0, -4 * zoom, 0)
+    inner = bar.adjusted(3 * zoom, 0, -3 * zoom, 0)
     if inner.width() < MIN_LABEL_PX * zoom or bar.height() < 11 * zoom:
         return
     launch = lane.run.launches[index]

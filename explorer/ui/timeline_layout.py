@@ -203,7 +203,7 @@ def label_size(layout_height: float, zoom: float) -> float:
 def _label_width(labels: Sequence[LaneLabels], rect: QRectF, zoom: float) -> float:
     face = font(14.5 * zoom, 600)
     widest = max((text_width(label.title, face) for label in labels), default=0.0)
-    return min(max(widest, 60 * zoom), max(0.2 * rect.width(), 70 * zoom))
+    return min(max(widest, 60 * zoom), max(0.23 * rect.width(), 70 * zoom))
 
 
 def _plot_right(

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from explorer.model.comparison import SpeedUp, Verdict, find_baseline, headline, speed_up
+from explorer.model.errors import UsageError
 from explorer.model.roofline import share_of_ceiling
 from explorer.model.run import Clock, Pedigree, Run
+from explorer.model.strategies import parse_spec
 from explorer.model.timeline import Schedule
 from explorer.model.traffic import (
     achieved_bytes_per_s,
@@ -37,8 +39,18 @@ _CLOCK_WORDS = {
 
 
 def run_title(run: Run) -> str:
-    """What a run is called: the user's name, the strategy's title, or its spec."""
-    return run.label or run.strategy.title or run.strategy.spec
+    """What a run is called: the user's name, or the strategy with the backend that really ran."""
+    if run.label:
+        return run.label
+    strategy = run.strategy
+    try:
+        # The table's titles are short, and the same for recordings of every release.
+        title = parse_spec(strategy.spec).title
+    except UsageError:
+        title = strategy.title or strategy.spec
+    if strategy.backend and strategy.backend.lower() not in title.lower():
+        title += f" · {strategy.backend}"
+    return title
 
 
 def strategy_color_name(place: int) -> str:
@@ -48,9 +60,13 @@ def strategy_color_name(place: int) -> str:
 
 def ratio_words(found: SpeedUp) -> str:
     """``1.42× faster``, ``1.10× slower`` or words where the quartile ranges overlap."""
-    if found.verdict is Verdict.SLOWER:
-        return f"{format_ratio(1 / found.ratio)} slower"
-    return f"{found.text} faster" if found.verdict is Verdict.FASTER else found.text
+    if found.verdict is Verdict.EQUAL:
+        return found.text
+    word = found.verdict.value
+    ratio = found.ratio if found.verdict is Verdict.FASTER else 1 / found.ratio
+    if ratio < 1.005:
+        return f"{percent(ratio - 1)} {word}"
+    return f"{format_ratio(ratio)} {word}"
 
 
 def end_label(run: Run, runs: Sequence[Run], made: Schedule | None) -> tuple[str, str]:
@@ -108,7 +124,12 @@ def percent(share: float) -> str:
 
 
 def signed_percent(share: float) -> str:
-    """``-0.37`` -> ``−37 %`` with a true minus sign; no sign where it rounds to nothing."""
+    """``-0.37`` -> ``−37 %`` with a true minus sign; no sign where it rounds to nothing.
+
+    From elevenfold on the factor itself is given, ``× 192``.
+    """
+    if share >= 10:
+        return f"× {share + 1:,.0f}"
     size = percent(abs(share))
     if size == percent(0):
         return size

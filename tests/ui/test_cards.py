@@ -43,7 +43,7 @@ def test_speed_up_over_eager_and_over_the_single_operator() -> None:
     found = card("speed-up", run, (RUNS[0], run, RUNS[2]))
     assert (found.value, found.tone) == ("2.00×", Tone.GOOD)
     assert found.delta == "5.35 ms → 2.67 ms"
-    assert found.note == "2.35× slower than SDPA"
+    assert found.note == "2.35× slower than SDPA · cuDNN"
     assert "cold L2" in found.detail
     assert "of the arithmetic floor (201 µs)" in found.detail
 

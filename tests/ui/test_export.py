@@ -167,6 +167,20 @@ def test_what_does_not_exist_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_table_without_room_says_what_it_leaves_out() -> None:
+    from explorer.ui.export_table import _columns_that_fit, _most_rows
+    from explorer.ui.kernel_columns import COLUMNS, entries_of
+
+    tables = [entries_of(run) for run in (*RUNS, long_run(60))]
+    kept, left_out = _columns_that_fit(tables, 900)
+    assert left_out[0] == "Kernel"
+    assert {"duration_us", "read_counted_mb"} <= {column.key for column in kept}
+    assert len(kept) + len(left_out) <= len(COLUMNS)
+    assert _columns_that_fit(tables, 5000)[1] == []
+    assert 6 <= _most_rows(tables, 1200) < 60
+    assert _most_rows(tables, 10) == 1
+
+
 def test_later_views_are_known_by_name() -> None:
     assert set(LATER_VIEWS) == {"heartbeat", "sweep", "comparison"}
     assert VIEWS[0] == "window"

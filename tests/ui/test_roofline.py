@@ -73,7 +73,7 @@ def test_words_for_screen_readers(view: RooflineView) -> None:
     assert "Ceilings: 4.20 TB/s memory" in words
     assert "840 TFLOP/s bf16 from 200 FLOP per byte on" in words
     assert "42.0 TFLOP/s fp32 from 10.0 FLOP per byte on" in words
-    assert "Eager: 26.1 TFLOP/s at 11.2 FLOP per byte, bytes counted" in words
+    assert "eager: 26.1 TFLOP/s at 11.2 FLOP per byte, bytes counted" in words
     assert view.hint == "TFLOP/s  ·  bytes counted"
 
 
@@ -120,7 +120,7 @@ def test_runs_without_a_mark_are_named(view: RooflineView) -> None:
     view.set_runs((*RUNS, measured(failed_run()), cpu_attention()), 0)
     view.fill_now()
     words = view.accessibleDescription()
-    assert "Eager has no mark: CUDA ran out of memory" in words
+    assert "eager has no mark: CUDA ran out of memory" in words
     assert "1 of another device left out" in words
 
 

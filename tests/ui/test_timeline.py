@@ -193,6 +193,25 @@ def test_end_labels_follow_the_noise_rule(runs: tuple[Run, ...]) -> None:
     assert labels[2].compared == "equal within noise"
 
 
+def test_a_difference_too_small_for_a_ratio_is_a_share(runs: tuple[Run, ...]) -> None:
+    eager, compiled, _ = runs
+    timing = eager.timing
+    assert timing is not None
+    assert timing.cold is not None
+    sharp = replace(timing.cold, q1_us=5349.9, q3_us=5350.1)
+    near = replace(sharp, median_us=5339.3, q1_us=5339.2, q3_us=5339.4)
+    base = replace(eager, timing=replace(timing, cold=sharp))
+    run = replace(compiled, timing=replace(timing, cold=near))
+    assert lay_out(RECT, (base, run), None).labels[1].compared == "0.2 % faster"
+
+
+def test_titles_are_the_tables_with_the_backend_that_ran(runs: tuple[Run, ...]) -> None:
+    unknown = replace(runs[0], strategy=replace(runs[0].strategy, name="new", title="New one"))
+    named = replace(runs[0], label="mine")
+    titles = [label.title for label in lay_out(RECT, (*runs, unknown, named), None).labels]
+    assert titles == ["eager", "torch.compile", "SDPA · cuDNN", "New one", "mine"]
+
+
 def test_end_labels_have_room(runs: tuple[Run, ...]) -> None:
     from explorer.ui.painting import text_width
     from explorer.ui.theme import font
@@ -322,7 +341,7 @@ def test_a_share_above_one_is_never_printed(qtbot: QtBot, runs: tuple[Run, ...])
 def test_screen_readers_hear_the_result(view: TimelineView) -> None:
     view.set_selected(1, 2)
     words = view.accessibleDescription()
-    assert "Eager: 5.35 ms" in words
+    assert "eager: 5.35 ms" in words
     assert "faster" in words
     assert "Selected: torch.compile, launch scale+mask+softmax+dropout" in words
 
