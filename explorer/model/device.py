@@ -16,7 +16,7 @@ class Ceilings:
     """What the device reached in our own measurement, not what a datasheet says.
 
     Attributes:
-        copy_bytes_per_s: Best device copy, bytes read plus bytes written.
+        copy_bytes_per_s: Best kernel that reads and writes (1:1 to 3:1), both counted.
         read_bytes_per_s: Best read-only kernel (a sum).
         write_bytes_per_s: Best write-only kernel (a fill).
         flops_per_s: Best matmul rate by dtype name.
