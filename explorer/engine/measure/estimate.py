@@ -13,9 +13,10 @@ from explorer.engine.strategies.base import PeakFamily
 from explorer.model.device import Ceilings
 from explorer.model.opgraph import Op, OpGraph, OpKind
 from explorer.model.tensor import Tensor, TensorRole
+from explorer.model.units import BYTES_PER_ELEMENT
 
 _ASSIGNED = re.compile(r"^(?P<name>\w+)\s*=(?!=)")
-_RANDOM_NUMBER_BYTES = 4
+_FP32_BYTES = 4
 
 
 def peak_bytes(graph: OpGraph, family: PeakFamily, *, on_cuda: bool) -> int:
@@ -76,14 +77,15 @@ def _compiled_peak(graph: OpGraph, *, on_cuda: bool) -> int:
             if last_read.get(name, -1) > i or tensors[name].role is TensorRole.OUTPUT
         }
         dying = [name for name in held if last_read.get(name, -1) <= i]
-        if ops[0].kind is not OpKind.MATMUL:
+        own = _own_bytes(ops, tensors, on_cuda=on_cuda)
+        if not own and ops[0].kind is not OpKind.MATMUL:
             for name in written:
                 twin = next((d for d in dying if _same_size(tensors, d, name)), None)
                 if twin is not None:
                     dying.remove(twin)
                     held.discard(twin)
         held |= written
-        now = sum(tensors[name].n_bytes for name in held) + _random_bytes(ops, tensors, on_cuda)
+        now = sum(tensors[name].n_bytes for name in held) + own
         peak = max(peak, now)
         held = {
             name
@@ -97,14 +99,20 @@ def _same_size(tensors: dict[str, Tensor], first: str, second: str) -> bool:
     return tensors[first].n_bytes == tensors[second].n_bytes
 
 
-def _random_bytes(ops: tuple[Op, ...], tensors: dict[str, Tensor], on_cuda: bool) -> int:
-    """Inductor keeps an fp32 random number an element where a reduction shares the kernel."""
-    if not on_cuda or not any(op.kind is OpKind.REDUCTION for op in ops):
+def _own_bytes(ops: tuple[Op, ...], tensors: dict[str, Tensor], *, on_cuda: bool) -> int:
+    """Buffers that Inductor makes for itself where a reduction is in the group.
+
+    On a GPU that is an fp32 random number an element. On a CPU it is the reduction's elements in
+    fp32, unless that is what they are anyway.
+    """
+    if not any(op.kind is OpKind.REDUCTION for op in ops):
         return 0
+    kind = OpKind.RANDOM if on_cuda else OpKind.REDUCTION
+    results = [tensors[op.writes[0]] for op in ops if op.kind is kind]
     return sum(
-        _RANDOM_NUMBER_BYTES * math.prod(tensors[op.writes[0]].shape)
-        for op in ops
-        if op.kind is OpKind.RANDOM
+        _FP32_BYTES * math.prod(result.shape)
+        for result in results
+        if on_cuda or BYTES_PER_ELEMENT[result.dtype] < _FP32_BYTES
     )
 
 
