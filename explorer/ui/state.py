@@ -5,7 +5,7 @@ read it and never each other.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from explorer.chains import CHAINS, find_chain
@@ -15,7 +15,7 @@ from explorer.model.device import Abilities, Device, DeviceAbility, DeviceKind, 
 from explorer.model.errors import UsageError
 from explorer.model.messages import GraphCaptured, Progress
 from explorer.model.run import Run, Scalar
-from explorer.model.strategies import DEFAULT_SPECS, all_specs, parse_spec
+from explorer.model.strategies import DEFAULT_SPECS, STRATEGIES, all_specs, parse_spec
 
 
 class WorkerPhase(StrEnum):
@@ -251,7 +251,7 @@ def strategy_abilities(state: State) -> tuple[StrategyAbility, ...]:
     Until the worker says what its device can do, every strategy of the table is offered.
     """
     ability = state.device_ability
-    known = list(ability.strategies) if ability else list(_all_strategies())
+    known = [_as_in_table(each) for each in ability.strategies] if ability else list(_table())
     specs = {strategy.spec for strategy in known}
     for item in peers(state):
         strategy = item.run.strategy
@@ -260,14 +260,33 @@ def strategy_abilities(state: State) -> tuple[StrategyAbility, ...]:
             reason = "This release cannot run it; the result is from a recording."
             title = strategy.title or strategy.spec
             known.append(
-                StrategyAbility(spec=strategy.spec, title=title, available=False, reason=reason)
+                _as_in_table(
+                    StrategyAbility(spec=strategy.spec, title=title, available=False, reason=reason)
+                )
             )
     return tuple(known)
 
 
-def _all_strategies() -> Iterator[StrategyAbility]:
+def strategy_sentence(spec: str) -> str:
+    """What a strategy does, empty if the table does not know it."""
+    for strategy in STRATEGIES:
+        for variant_spec, variant in zip(strategy.specs, strategy.variants, strict=True):
+            if variant_spec == spec:
+                return variant.sentence
+    return ""
+
+
+def _table() -> Iterator[StrategyAbility]:
     for spec in all_specs():
         yield StrategyAbility(spec=spec, title=parse_spec(spec).title, available=True)
+
+
+def _as_in_table(ability: StrategyAbility) -> StrategyAbility:
+    """The same with the table's title, which charts and recordings of every release share."""
+    try:
+        return replace(ability, title=parse_spec(ability.spec).title)
+    except UsageError:
+        return ability
 
 
 def wanted_strategies(state: State) -> tuple[str, ...]:

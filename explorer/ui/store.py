@@ -19,6 +19,7 @@ from explorer.ui.state import (
     check_parameters,
 )
 from explorer.ui.theme import THEMES, Theme
+from explorer.ui.words import run_title
 
 
 class Store(QObject):
@@ -145,8 +146,7 @@ class Store(QObject):
             twin = next((i for i in known.values() if i.run == run), None)
             if twin is None:
                 key = _free_key(run.id, known)
-                name = run.label or run.strategy.title or run.strategy.spec
-                twin = SessionRun(key=key, run=run, name=name, recorded_in=recorded_in)
+                twin = SessionRun(key=key, run=run, name=run_title(run), recorded_in=recorded_in)
                 known[key] = twin
                 added.append(twin)
             candidates.append(twin)

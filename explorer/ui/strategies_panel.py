@@ -21,12 +21,13 @@ from explorer.ui.state import (
     place_of,
     result_of,
     strategy_abilities,
+    strategy_sentence,
 )
 from explorer.ui.store import Store
 from explorer.ui.theme import Theme, font
 from explorer.ui.words import ratio_words, strategy_color_name
 
-ROW_PX = 42
+ROW_PX = 38
 SHORT_ROW_PX = 30
 """Of a strategy without a result, which needs one line only."""
 TOGGLE_X_PX = 8
@@ -65,7 +66,8 @@ def row_text(ability: StrategyAbility, result: SessionRun | None, runs: list[Run
     reason = (ability.reason or "It cannot run on this device.") if not ability.available else ""
     if result is None:
         below = reason or NOT_MEASURED
-        return RowText(title=ability.title, below=below, tip=reason or ability.title)
+        tip = "\n".join(part for part in (strategy_sentence(ability.spec), reason) if part)
+        return RowText(title=ability.title, below=below, tip=tip)
     run = result.run
     if run.error is not None:
         return RowText(title=ability.title, below=run.error, tip=run.error)
@@ -138,7 +140,7 @@ class StrategyRow(QAbstractButton):
 
     @property
     def _has_lines(self) -> bool:
-        return self._has_result or bool(self._text.time)
+        return self._has_result or self._text.below != NOT_MEASURED
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""
@@ -174,7 +176,7 @@ class StrategyRow(QAbstractButton):
             painter.drawRoundedRect(face, 8, 8)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(theme.color(self._color))
-            painter.drawRoundedRect(QRectF(36, 9, 5, self.height() - 18), 2.5, 2.5)
+            painter.drawRoundedRect(QRectF(36, 8, 5, self.height() - 16), 2.5, 2.5)
         self._draw_words(painter, theme, QRectF(48, 0, self.width() - 60, self.height()))
         if self.hasFocus():
             draw_focus(painter, QRectF(self.rect()), theme.color("text"), 8)
@@ -182,11 +184,10 @@ class StrategyRow(QAbstractButton):
 
     def _draw_words(self, painter: QPainter, theme: Theme, room: QRectF) -> None:
         text = self._text
-        if not self._has_lines:
-            self._draw_short(painter, theme, room)
+        if not self._has_result:
+            self._draw_without_result(painter, theme, room.adjusted(-8, 0, 0, 0))
             return
-        upper = QRectF(room.left(), 3, room.width(), room.height() / 2)
-        lower = QRectF(room.left(), room.height() / 2 - 2, room.width(), room.height() / 2 - 2)
+        upper, lower = _halves(room)
         used = draw_text(painter, upper, RIGHT, text.time, font(15, 700), theme.color("text"))
         ink = theme.color("text")
         draw_text(painter, upper.adjusted(0, 0, -used - 8, 0), LEFT, text.title, font(14, 600), ink)
@@ -195,13 +196,24 @@ class StrategyRow(QAbstractButton):
         room_below = lower.adjusted(0, 0, -used - 8 if used else 0, 0)
         draw_text(painter, room_below, LEFT, text.below, font(12.5), theme.color("muted"))
 
-    def _draw_short(self, painter: QPainter, theme: Theme, room: QRectF) -> None:
-        text, room = self._text, room.adjusted(-8, 0, 0, 0)
+    def _draw_without_result(self, painter: QPainter, theme: Theme, room: QRectF) -> None:
+        """The title alone, or with what is wrong below it."""
         ink = theme.color("muted" if self.box.isEnabled() else "faint")
-        used = draw_text(painter, room, LEFT, text.title, font(13.5, 500), ink)
-        rest = room.adjusted(used + 12, 0, 0, 0)
-        if text.below != NOT_MEASURED and rest.width() > 40:
-            draw_text(painter, rest, RIGHT, text.below, font(12.5), theme.color("faint"))
+        if not self._has_lines:
+            draw_text(painter, room, LEFT, self._text.title, font(13.5, 500), ink)
+            return
+        upper, lower = _halves(room)
+        draw_text(painter, upper, LEFT, self._text.title, font(13.5, 500), ink)
+        draw_text(painter, lower, LEFT, self._text.below, font(12.5), theme.color("faint"))
+
+
+def _halves(room: QRectF) -> tuple[QRectF, QRectF]:
+    """Room for a first and a second line."""
+    half = room.height() / 2
+    return (
+        QRectF(room.left(), 2, room.width(), half),
+        QRectF(room.left(), half - 2, room.width(), half),
+    )
 
 
 class StrategiesPanel(Panel):
@@ -215,7 +227,7 @@ class StrategiesPanel(Panel):
         self._holder.setObjectName("rows")
         self._list = QVBoxLayout(self._holder)
         self._list.setContentsMargins(0, 0, 4, 0)
-        self._list.setSpacing(4)
+        self._list.setSpacing(3)
         self._list.addStretch(1)
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)

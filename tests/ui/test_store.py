@@ -184,7 +184,7 @@ def test_a_new_name_goes_into_what_is_saved(full: Store) -> None:
     full.rename_run("eager", "   ")
     found = {item.key: item for item in full.state.runs}
     assert found["sdpa"].name == found["sdpa"].run.label == "Best so far"
-    assert found["eager"].name == "Eager"
+    assert found["eager"].name == "eager"
 
 
 def test_peers_are_the_newest_of_each_strategy_in_the_same_setting(full: Store) -> None:
