@@ -75,7 +75,7 @@ class ScenePanel(QWidget):
             return
         self._runs = runs
         time_us, playing = state.playhead_us, state.playing
-        self.scene.set_runs(runs, recorded=any(item.is_recorded for item in items))
+        self.scene.set_runs(runs, recorded=tuple(item.is_recorded for item in items))
         self.transport.set_playback(self.scene.playback if runs else None)
         self._show_slowdown(self.transport.slowdown)
         # Both begin at the start; the moment and the motion are the store's to say.

@@ -55,7 +55,7 @@ class SceneView(QWidget):
         super().__init__(parent)
         self._framed = framed
         self._runs: tuple[Run, ...] = ()
-        self._recorded = False
+        self._recorded: bool | tuple[bool, ...] = False
         self._t_us = 0.0
         self._slowdown: float | None = None
         self._hovered: tuple[int, int] | None = None
@@ -79,12 +79,12 @@ class SceneView(QWidget):
         """The moment shown."""
         return self._t_us
 
-    def set_runs(self, runs: Sequence[Run], recorded: bool = False) -> None:
+    def set_runs(self, runs: Sequence[Run], recorded: bool | tuple[bool, ...] = False) -> None:
         """Show other runs, from their start.
 
         Args:
             runs: One, or two to compare side by side.
-            recorded: They were made elsewhere or earlier.
+            recorded: They were made elsewhere or earlier; all of them, or one by one.
         """
         self._runs = tuple(runs)
         self._recorded = recorded

@@ -119,6 +119,17 @@ class TestSight:
         store.compare_run("eager")
         assert "RECORDED" not in window.status.source
 
+    def test_side_by_side_only_what_was_recorded_is_badged(
+        self, store: Store, window: MainWindow
+    ) -> None:
+        store.add_runs([cpu_attention()])
+        store.compare_run("eager")
+        strip = headline(window)
+        half = strip.width() // 2
+        measured, recorded = strip.copy(0, 0, half, 34), strip.copy(half, 0, half, 34)
+        assert color_share(measured, DARK.write) < 0.003
+        assert color_share(recorded, DARK.write) > 0.05
+
     def test_both_themes_reach_every_part(self, store: Store, window: MainWindow) -> None:
         for name, theme in (("light", LIGHT), ("dark", DARK)):
             store.set_theme(name)

@@ -22,7 +22,9 @@ def draw_title(canvas: Canvas, lane: Lane, recorded: bool, alone: bool) -> None:
     rect, u = QRectF(lane.title), canvas.u
     run = lane.schedule.run
     if recorded:
-        origin = f"{run.device.name}  ·  {run.created_at[:10]}"
+        # Side by side there is no room for the vendor, without which the device is still plain.
+        device = run.device.name if alone else run.device.name.removeprefix("NVIDIA ")
+        origin = f"{device}  ·  {run.created_at[:10]}"
         used = canvas.text(rect, origin, _TITLE_PX, "write", weight=600, align=RIGHT)
         width = canvas.text_width("RECORDED", _TITLE_PX, 700) + 18 * u
         badge = QRectF(rect.right() - used - width - 9 * u, rect.y(), width, rect.height())

@@ -50,7 +50,7 @@ def draw_still(
     alone = len(layout.lanes) == 1
     for number, (lane, moment) in enumerate(zip(layout.lanes, moments, strict=True)):
         if layout.frame.has_titles:
-            draw_title(canvas, lane, options.recorded and options.framed, alone)
+            draw_title(canvas, lane, options.is_badged(number), alone)
         if not lane.schedule.slots:
             _draw_reason(canvas, lane)
             continue
