@@ -226,8 +226,7 @@ def eager_attention(run_id: str = "eager") -> Run:
         launches.append(
             Launch(
                 kernel=kernel, title=title, ops=(op.name,), accesses=tuple(accesses),
-                duration_us=us, l2_bytes_read=round((read + served) * MB),
-                l2_bytes_written=round(written * MB), stream=7, grid=(65536, 1, 1),
+                duration_us=us, l2_bytes_requested=round((read + served + written) * MB), stream=7, grid=(65536, 1, 1),
                 block=(256, 1, 1), registers=32, shared_bytes=0,
                 **_traffic(accesses, (read, written)),
             )
@@ -270,7 +269,7 @@ def compiled_attention(run_id: str = "compile") -> Run:
             Launch(
                 kernel=kernel, title=title, ops=ops, accesses=tuple(accesses), duration_us=us,
                 stays_on_chip=("scaled", "masked", "probs") if len(ops) > 1 else (),
-                l2_bytes_read=round((read + served) * MB), l2_bytes_written=round(written * MB),
+                l2_bytes_requested=round((read + served + written) * MB),
                 is_helper=not ops, stream=7, grid=(131072, 1, 1), block=(256, 1, 1),
                 registers=40, shared_bytes=0, code="fused_0" if len(ops) > 1 else None,
                 **_traffic(accesses, (read, written)),
@@ -293,8 +292,7 @@ def sdpa_attention(run_id: str = "sdpa") -> Run:
         start_us=0.0,
         duration_us=1128.0,
         stays_on_chip=("scores", "scaled", "masked", "probs", "dropped", "keep"),
-        l2_bytes_read=2_310 * MB,
-        l2_bytes_written=17 * MB,
+        l2_bytes_requested=2_327 * MB,
         grid=(32, 32, 1),
         block=(384, 1, 1),
         registers=168,

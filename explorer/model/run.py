@@ -120,8 +120,7 @@ class Launch:
         accesses: The tensors it reads and writes, with modelled bytes.
         bytes_read: From device memory, by pedigree.
         bytes_written: To device memory, by pedigree.
-        l2_bytes_read: Requested from L2, where counted.
-        l2_bytes_written: Written through L2, where counted.
+        l2_bytes_requested: Read and written through L2 together, where counted.
         start_us: Since the start of the first launch of the traced call.
         duration_us: From the trace.
         stays_on_chip: Ids of graph tensors between its ops that never reach device memory.
@@ -142,8 +141,7 @@ class Launch:
     accesses: tuple[Access, ...] = ()
     bytes_read: Bytes = Bytes()
     bytes_written: Bytes = Bytes()
-    l2_bytes_read: int | None = None
-    l2_bytes_written: int | None = None
+    l2_bytes_requested: int | None = None
     start_us: float | None = None
     duration_us: float | None = None
     stays_on_chip: tuple[str, ...] = ()

@@ -201,7 +201,7 @@ def _read_excess_kind(launch: Launch, excess: int, tensor_bytes: Mapping[str, in
     broadcast = sum(max(0, largest - tensor_bytes.get(access.tensor, largest)) for access in read)
     if 0 < excess <= broadcast:
         return StreamKind.REREAD
-    asked_again = _asked_of_l2(launch) - sum(
+    asked_again = (launch.l2_bytes_requested or 0) - sum(
         access.bytes_read + access.bytes_written for access in launch.accesses
     )
     return StreamKind.REREAD if asked_again >= excess else StreamKind.UNEXPLAINED
@@ -211,13 +211,9 @@ def _write_excess_kind(launch: Launch) -> StreamKind:
     return StreamKind.SPILLED if launch.spills else StreamKind.UNEXPLAINED
 
 
-def _asked_of_l2(launch: Launch) -> int:
-    return (launch.l2_bytes_read or 0) + (launch.l2_bytes_written or 0)
-
-
 def _served_by_l2(launch: Launch) -> int:
     """Bytes asked of L2 that memory did not move; 0 where either was not counted."""
     read, written = launch.bytes_read.counted, launch.bytes_written.counted
     if read is None or written is None:
         return 0
-    return max(0, _asked_of_l2(launch) - read - written)
+    return max(0, (launch.l2_bytes_requested or 0) - read - written)

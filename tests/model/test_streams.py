@@ -19,7 +19,7 @@ SIZES = {"big": 1000 * MB, "other": 1000 * MB, "mask": 10 * MB}
 def launch(read: Bytes, written: Bytes, accesses: tuple[Access, ...], **more: int) -> Launch:
     return Launch(
         kernel="k", title="k", accesses=accesses, bytes_read=read, bytes_written=written,
-        l2_bytes_read=more.get("asked"), spills=more.get("spills"),
+        l2_bytes_requested=more.get("asked"), spills=more.get("spills"),
     )  # fmt: skip
 
 

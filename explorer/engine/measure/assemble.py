@@ -108,7 +108,7 @@ def with_counts(
                 launch,
                 bytes_read=replace(launch.bytes_read, counted=count.bytes_read),
                 bytes_written=replace(launch.bytes_written, counted=count.bytes_written),
-                l2_bytes_read=count.bytes_requested,
+                l2_bytes_requested=count.bytes_requested,
             )
         result.append(launch)
     return tuple(result)

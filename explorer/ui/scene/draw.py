@@ -106,7 +106,8 @@ def _draw_cached(
     options: SceneOptions,
     cache: SceneCache,
 ) -> None:
-    ratio = canvas.painter.device().devicePixelRatioF()
+    # The transform, not the device: an export scales the painter instead of the image.
+    ratio = canvas.painter.deviceTransform().m11()
     phases = tuple(moment.phases for moment in moments)
     key = (layout, canvas.theme.name, phases, options.recorded, options.hovered, ratio)
     image = cache.get(key)

@@ -75,4 +75,4 @@ def test_counts_go_to_their_places() -> None:
     assert first == SCALE
     assert second.bytes_read == Bytes(modelled=8, counted=7)
     assert second.bytes_written == Bytes(modelled=16, counted=15)
-    assert second.l2_bytes_read == 30
+    assert second.l2_bytes_requested == 30
