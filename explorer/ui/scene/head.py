@@ -15,34 +15,37 @@ from explorer.ui.scene.numbers import out_of
 from explorer.ui.words import run_title
 
 _TITLE_PX = 16.0
+_LANE_TITLE_PX = 14.0
+"""Of one of several lanes, the badge included."""
 
 
 def draw_title(canvas: Canvas, lane: Lane, recorded: bool, alone: bool) -> None:
     """Chain and strategy; where a run was recorded elsewhere, a badge of the same size."""
     rect, u = QRectF(lane.title), canvas.u
+    px = _TITLE_PX if alone else _LANE_TITLE_PX
     run = lane.schedule.run
     if recorded:
         # Side by side there is no room for the vendor, without which the device is still plain.
         device = run.device.name if alone else run.device.name.removeprefix("NVIDIA ")
         origin = f"{device}  ·  {run.created_at[:10]}"
-        used = canvas.text(rect, origin, _TITLE_PX, "write", weight=600, align=RIGHT)
-        width = canvas.text_width("RECORDED", _TITLE_PX, 700) + 18 * u
+        used = canvas.text(rect, origin, px, "write", weight=600, align=RIGHT)
+        width = canvas.text_width("RECORDED", px, 700) + 18 * u
         badge = QRectF(rect.right() - used - width - 9 * u, rect.y(), width, rect.height())
         canvas.box(badge, 6, fill=canvas.color("write"))
-        canvas.text(badge, "RECORDED", _TITLE_PX, "on_accent", weight=700, align=CENTER)
+        canvas.text(badge, "RECORDED", px, "on_accent", weight=700, align=CENTER)
         rect.setRight(badge.left() - 14 * u)
     strategy = strategy_words(run)
-    wanted = canvas.text_width(strategy, _TITLE_PX, 700) + 26 * u
+    wanted = canvas.text_width(strategy, px, 700) + 26 * u
     chain = QRectF(rect.x(), rect.y(), max(0.0, rect.width() - wanted), rect.height())
     used = 0.0
     if alone:
-        used = canvas.text(chain, run.chain.title, _TITLE_PX, "text", weight=600)
+        used = canvas.text(chain, run.chain.title, px, "text", weight=600)
         rect.setLeft(rect.left() + used + (13 * u if used else 0))
         if used:
             dash = QRectF(rect.x() - 4 * u, rect.y(), 18 * u, rect.height())
-            canvas.text(dash, "–", _TITLE_PX, "muted", weight=600)
+            canvas.text(dash, "–", px, "muted", weight=600)
             rect.setLeft(rect.left() + 13 * u)
-    canvas.text(rect, strategy, _TITLE_PX, "text", weight=700)
+    canvas.text(rect, strategy, px, "text", weight=700)
 
 
 def draw_details(
