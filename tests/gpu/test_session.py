@@ -77,6 +77,7 @@ def test_the_back_end_of_sdpa_is_named_by_what_ran(runs: dict[str, Run]) -> None
     assert signs[str(backend)] in kernels
 
 
+@pytest.mark.usefixtures("engine")
 def test_eagers_peak_is_its_estimate() -> None:
     prepared = prepare("attention", {}, GPU)
     built = find_strategy("eager").build(prepared)
