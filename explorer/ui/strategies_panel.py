@@ -31,6 +31,7 @@ ROW_PX = 38
 SHORT_ROW_PX = 30
 """Of a strategy without a result, which needs one line only."""
 TOGGLE_X_PX = 8
+LONG_TITLE = 20
 NOT_MEASURED = "not measured yet"
 
 
@@ -190,7 +191,8 @@ class StrategyRow(QAbstractButton):
         upper, lower = _halves(room)
         used = draw_text(painter, upper, RIGHT, text.time, font(15, 700), theme.color("text"))
         ink = theme.color("text")
-        draw_text(painter, upper.adjusted(0, 0, -used - 8, 0), LEFT, text.title, font(14, 600), ink)
+        rest = upper.adjusted(0, 0, -used - 8, 0)
+        draw_text(painter, rest, LEFT, _short(text.title), font(13.5, 600), ink)
         ratio_ink = theme.color("compute" if text.is_faster else "muted")
         used = draw_text(painter, lower, RIGHT, text.ratio, font(12.5, 600), ratio_ink)
         room_below = lower.adjusted(0, 0, -used - 8 if used else 0, 0)
@@ -205,6 +207,11 @@ class StrategyRow(QAbstractButton):
         upper, lower = _halves(room)
         draw_text(painter, upper, LEFT, self._text.title, font(13.5, 500), ink)
         draw_text(painter, lower, LEFT, self._text.below, font(12.5), theme.color("faint"))
+
+
+def _short(title: str) -> str:
+    """A long title without its family's name: what tells two options apart is their end."""
+    return title.rpartition(" · ")[2] if len(title) > LONG_TITLE else title
 
 
 def _halves(room: QRectF) -> tuple[QRectF, QRectF]:
