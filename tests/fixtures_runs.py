@@ -226,7 +226,8 @@ def eager_attention(run_id: str = "eager") -> Run:
         launches.append(
             Launch(
                 kernel=kernel, title=title, ops=(op.name,), accesses=tuple(accesses),
-                duration_us=us, l2_bytes_requested=round((read + served + written) * MB), stream=7, grid=(65536, 1, 1),
+                duration_us=us, stream=7,
+                l2_bytes_requested=round((read + served + written) * MB), grid=(65536, 1, 1),
                 block=(256, 1, 1), registers=32, shared_bytes=0,
                 **_traffic(accesses, (read, written)),
             )
