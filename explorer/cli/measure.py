@@ -27,6 +27,8 @@ class Measurement:
         request: RunRequest,
         display: ProgressDisplay,
         on_run: Callable[[Sequence[Run]], None],
+        *,
+        may_leave_out: bool = False,
     ) -> None:
         """Take what is needed; nothing runs yet.
 
@@ -35,11 +37,14 @@ class Measurement:
             request: What to measure.
             display: Where progress is shown.
             on_run: Called with all runs so far after each one.
+            may_leave_out: Whether strategies that this machine cannot run are left out and told
+                of, because nobody named them; otherwise they are wrong usage.
         """
         self._client = client
         self._request = request
         self._display = display
         self._on_run = on_run
+        self._may_leave_out = may_leave_out
         self.runs: list[Run] = []
 
     def measure(self) -> None:
@@ -52,9 +57,28 @@ class Measurement:
         self._display.update(starting())
         while len(self.runs) < len(self._request.strategies):
             abilities = self._client.start()
+            if self._may_leave_out:
+                self._leave_out(abilities)
+                self._may_leave_out = False
             sentence = self._measure_rest()
             if sentence is not None:
                 self._keep(self._failed(sentence, abilities))
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """What is asked for, without what was left out."""
+        return self._request.strategies
+
+    def _leave_out(self, abilities: Abilities) -> None:
+        """Drop the strategies that the device cannot run, unless that would leave none."""
+        refused = refusals(abilities, self._request.device)
+        able = tuple(spec for spec in self._request.strategies if spec not in refused)
+        if not able:
+            return
+        for spec in self._request.strategies:
+            if spec in refused:
+                self._display.tell(f"{spec} is left out: {refused[spec]}")
+        self._request = replace(self._request, strategies=able)
 
     def _measure_rest(self) -> str | None:
         """Ask for the strategies that are left; returns why the next of them failed, if it did."""
@@ -83,3 +107,20 @@ class Measurement:
         self.runs.append(run)
         self._display.finished(run)
         self._on_run(tuple(self.runs))
+
+
+def refusals(abilities: Abilities, device: str) -> dict[str, str]:
+    """Why strategies cannot run on a device, by spec; those that can are not in it.
+
+    Args:
+        abilities: Of the worker.
+        device: As on the command line: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+    """
+    wanted = {"auto": abilities.default_device, "cuda": "cuda:0"}.get(device, device)
+    return {
+        strategy.spec: strategy.reason or "it cannot run here."
+        for ability in abilities.devices
+        if ability.device.id == wanted
+        for strategy in ability.strategies
+        if not strategy.available
+    }

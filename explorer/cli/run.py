@@ -34,7 +34,9 @@ def execute(options: Namespace) -> int:
     request = make_request(options)
     if options.save is not None:
         check_writable(options.save)
-    runs, code = measure_and_save(request, options.worker_python, options.save)
+    runs, code = measure_and_save(
+        request, options.worker_python, options.save, may_leave_out=not options.strategy
+    )
     if options.json:
         write_json(runs_to_plain(runs))
     elif runs:
@@ -43,9 +45,16 @@ def execute(options: Namespace) -> int:
 
 
 def measure_and_save(
-    request: RunRequest, python: Path | None, save: Path | None
+    request: RunRequest, python: Path | None, save: Path | None, *, may_leave_out: bool
 ) -> tuple[Sequence[Run], int]:
     """Measure with a worker of its own, saving after each run.
+
+    Args:
+        request: What to measure.
+        python: The worker's Python, None for the default.
+        save: Where to, None for nowhere.
+        may_leave_out: Whether strategies that this machine cannot run are left out, as those are
+            that nobody named.
 
     Returns:
         The runs that are done, also if interrupted, and the exit code.
@@ -54,7 +63,7 @@ def measure_and_save(
     saver = Saver(save)
     interrupted = False
     with WorkerClient(python) as client:
-        measurement = Measurement(client, request, display, saver.save)
+        measurement = Measurement(client, request, display, saver.save, may_leave_out=may_leave_out)
         try:
             measurement.measure()
         except KeyboardInterrupt:
@@ -66,7 +75,7 @@ def measure_and_save(
         write_error(saver.complaint)
     if interrupted:
         done = len(measurement.runs)
-        write_error(f"interrupted after {done} of {len(request.strategies)} runs.")
+        write_error(f"interrupted after {done} of {len(measurement.strategies)} runs.")
         return measurement.runs, INTERRUPTED
     failed = saver.complaint is not None
     for run in measurement.runs:

@@ -1,7 +1,8 @@
 """A session that answers a run request with hand-made runs; it imports no torch.
 
 What it does for a strategy is set by ``KX_FAKE``: ``strategy=deed`` pairs, for example
-``compile=abort``. The deeds are those below; without one the strategy succeeds.
+``compile=abort``. The deeds are those below, and ``unable`` for one that the machine cannot run;
+without one the strategy succeeds.
 """
 
 from __future__ import annotations
@@ -53,7 +54,13 @@ ABILITIES = Abilities(
 
 class FakeSession:
     def abilities(self) -> Abilities:
-        return ABILITIES
+        (cpu,) = ABILITIES.devices
+        unable = tuple(
+            StrategyAbility(spec=spec, title=spec, available=False, reason=f"{spec} lacks a tool.")
+            for spec, deed in deeds().items()
+            if deed == "unable"
+        )
+        return replace(ABILITIES, devices=(replace(cpu, strategies=(*cpu.strategies, *unable)),))
 
     def handle(self, request: Request, emit: Emit) -> None:
         if isinstance(request, DoctorRequest):
@@ -66,7 +73,9 @@ class FakeSession:
         assert isinstance(request, RunRequest)
         if request.device not in ("auto", "cpu"):
             raise UsageError(f"There is no device {request.device!r}; there is cpu.")
-        deeds = dict(pair.split("=") for pair in os.environ.get("KX_FAKE", "").split())
+        for spec in request.strategies:
+            if deeds().get(spec) == "unable":
+                raise UsageError(f"{spec} lacks a tool.")
         for place, spec in enumerate(request.strategies):
             emit(
                 Progress(
@@ -76,14 +85,18 @@ class FakeSession:
                     strategy=spec,
                 )
             )
-            act(deeds.get(spec, ""))
+            act(deeds().get(spec, ""))
             run = replace(
                 cpu_attention(f"{spec} seed {request.seed}"),
                 strategy=parse_spec(spec),
                 seed=request.seed,
-                error="It did not fit." if deeds.get(spec) == "error" else None,
+                error="It did not fit." if deeds().get(spec) == "error" else None,
             )
             emit(RunFinished(run=run))
+
+
+def deeds() -> dict[str, str]:
+    return dict(pair.split("=") for pair in os.environ.get("KX_FAKE", "").split())
 
 
 def act(deed: str) -> None:

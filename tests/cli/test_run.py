@@ -39,6 +39,48 @@ def test_without_a_strategy_eager_and_compile_run(cli: Callable[..., Outcome]) -
     assert launch["bytes_read"]["counted"] is None
 
 
+def test_what_the_machine_cannot_run_is_left_out_where_nobody_named_it(
+    cli: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KX_FAKE", "compile=unable")
+    done = cli("run", "attention", "--json")
+    assert done.code == 0
+    assert [run["strategy"]["name"] for run in json.loads(done.out)["runs"]] == ["eager"]
+    assert "compile is left out: compile lacks a tool.\n" in done.err
+
+    named = cli("run", "attention", "--strategy", "eager", "--strategy", "compile")
+    assert (named.code, named.out) == (2, "")
+    assert named.err.endswith("kernel-explorer: compile lacks a tool.\n")
+
+
+def test_nothing_is_left_out_where_nothing_would_be_left(
+    cli: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KX_FAKE", "eager=unable compile=unable")
+    done = cli("run", "attention")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith("kernel-explorer: eager lacks a tool.\n")
+
+
+def test_without_a_display_the_main_job_goes_on_without_a_compiler(
+    cli: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("KX_FAKE", "compile=unable")
+    monkeypatch.chdir(tmp_path)
+    drawn: list[list[str]] = []
+    monkeypatch.setattr(
+        "explorer.cli.start.write_picture",
+        lambda runs, _path, **_options: drawn.append([run.strategy.spec for run in runs]),
+    )
+    done = cli()
+    assert done.code == 0
+    assert drawn == [["eager"]]
+    assert done.out.endswith(f"Picture: {tmp_path / 'kernel-explorer.png'}\n")
+    assert "compile is left out: compile lacks a tool.\n" in done.err
+
+
 def test_the_order_and_the_number_are_as_asked(cli: Callable[..., Outcome]) -> None:
     asked = ["sdpa", "compile:max-autotune", "eager", "eager"]
     arguments = [part for spec in asked for part in ("--strategy", spec)]
