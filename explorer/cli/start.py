@@ -1,16 +1,16 @@
 """``kernel-explorer`` alone: the window, or without a display the main job on the command line."""
 
 import os
-import sys
 from argparse import Namespace
-from collections.abc import Mapping
 from pathlib import Path
 
+from explorer.cli.display import display_fault
 from explorer.cli.export import write_picture
 from explorer.cli.qt import explain_missing_qt
 from explorer.cli.report import report
 from explorer.cli.run import measure_and_save
 from explorer.cli.terminal import write_note, write_result
+from explorer.model.errors import RecordingError
 from explorer.model.messages import RunRequest
 from explorer.recording import check_writable
 
@@ -24,28 +24,29 @@ def execute(options: Namespace) -> int:
     Raises:
         ExplorerError: Neither can be done; the sentence says why.
     """
-    if has_display(os.environ):
-        with explain_missing_qt():
-            from explorer.ui.app import run_window
-        return run_window(None, options.worker_python)
-    return run_without_display(options.worker_python)
+    fault = display_fault(os.environ)
+    if fault is not None:
+        return run_without_display(options.worker_python, fault)
+    with explain_missing_qt():
+        from explorer.ui.app import run_window
+    return run_window(None, options.worker_python)
 
 
-def has_display(environ: Mapping[str, str]) -> bool:
-    """Whether a window can open: there is a display server, or Qt was told what to draw on."""
-    if sys.platform == "darwin":
-        return True
-    return any(environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
-
-
-def run_without_display(python: Path | None) -> int:
+def run_without_display(python: Path | None, fault: str) -> int:
     """Measure the attention chain on the local device, print the table, write the picture.
+
+    Args:
+        python: The worker's Python, None for the default.
+        fault: Why there is no window.
 
     Raises:
         ExplorerError: Nothing could be measured, or the picture cannot be written.
     """
-    write_note(f"No display: measuring {CHAIN} here. kernel-explorer --help lists the commands.")
-    check_writable(PICTURE)
+    write_note(f"{fault}: measuring {CHAIN} here. kernel-explorer --help lists the commands.")
+    try:
+        check_writable(PICTURE.absolute())
+    except RecordingError as error:
+        raise RecordingError(f"{error} Start it in a folder where you may write.") from error
     runs, code = measure_and_save(RunRequest(chain=CHAIN), python, None, may_leave_out=True)
     if not runs:
         return code

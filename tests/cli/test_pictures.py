@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from explorer.cli.start import has_display
 from explorer.recording import save_recording
 from tests.cli.fake_session import SESSION
 from tests.cli.test_imports import PROBE
@@ -151,19 +150,19 @@ def test_alone_and_without_a_display_it_measures_and_draws(tmp_path: Path) -> No
     assert not loaded & {"torch", "triton", "kernels"}
 
 
-@pytest.mark.parametrize(
-    ("environ", "expected"),
-    [
-        ({"DISPLAY": ":0"}, True),
-        ({"WAYLAND_DISPLAY": "wayland-0"}, True),
-        ({"QT_QPA_PLATFORM": "offscreen"}, True),
-        ({"DISPLAY": ""}, False),
-        ({}, False),
-    ],
-)
-@pytest.mark.skipif(sys.platform == "darwin", reason="a Mac always has a display")
-def test_what_counts_as_a_display(environ: dict[str, str], expected: bool) -> None:
-    assert has_display(environ) == expected
+def test_where_the_picture_cannot_be_written_nothing_is_measured(
+    cli: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # A folder of that name: unlike a folder without write permission it stops root as well.
+    (tmp_path / "kernel-explorer.png").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    done = cli()
+    assert (done.code, done.out) == (1, "")
+    assert f"kernel-explorer: {tmp_path / 'kernel-explorer.png'} could not be written" in done.err
+    assert done.err.endswith("Start it in a folder where you may write.\n")
+    assert "starting" not in done.err
 
 
 def test_with_a_display_the_window_opens(
