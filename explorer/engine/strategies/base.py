@@ -16,8 +16,14 @@ class PeakFamily(Enum):
 
     EAGER = auto()
     """Every op's result, for as long as the code holds it."""
+    EAGER_GRAPH = auto()
+    """The same in the private pool of a CUDA graph."""
     COMPILED = auto()
     """Results of matmuls and of what lies fused between them."""
+    COMPILED_GRAPH = auto()
+    """The same in Inductor's pool of a CUDA graph, with copies of the inputs."""
+    UPCAST = auto()
+    """Every op's result in fp32 at least."""
     FUSED = auto()
     """Inputs and outputs only."""
 
@@ -72,7 +78,6 @@ class Strategy:
             be watched and timed; the chain has run at least once afterwards.
         peak: For the estimate of memory: how it holds tensors with these parameters on a device.
         compiles: Whether ``build`` compiles.
-        copies_inputs: Whether it holds copies of the inputs.
     """
 
     name: str
@@ -82,7 +87,6 @@ class Strategy:
     peak: PeakRule
     option: str | None = None
     compiles: bool = False
-    copies_inputs: bool = False
 
     @property
     def spec(self) -> str:

@@ -10,7 +10,7 @@ import torch._inductor.config
 
 from explorer.chains.descriptor import Chain
 from explorer.engine.prepared import Prepared
-from explorer.engine.strategies.base import Built, PeakFamily, Strategy, always
+from explorer.engine.strategies.base import Built, PeakFamily, PeakRule, Strategy
 from explorer.engine.toolchain import compile_refusal
 from explorer.model.run import GraphBreak, Scalar
 
@@ -35,6 +35,14 @@ def _refusal(mode: str | None) -> Callable[..., str | None]:
         return compile_refusal(device)
 
     return refusal
+
+
+def _peak(mode: str | None) -> PeakRule:
+    def rule(_parameters: Mapping[str, Scalar], device: torch.device) -> PeakFamily:
+        has_graph = mode in _WITH_GRAPHS and device.type == "cuda"
+        return PeakFamily.COMPILED_GRAPH if has_graph else PeakFamily.COMPILED
+
+    return rule
 
 
 @contextmanager
@@ -123,9 +131,8 @@ ENTRIES = tuple(
         title=title,
         refusal=_refusal(mode),
         build=_builder(mode),
-        peak=always(PeakFamily.COMPILED),
+        peak=_peak(mode),
         compiles=True,
-        copies_inputs=mode in _WITH_GRAPHS,
     )
     for mode, title in _TITLES.items()
 )

@@ -53,6 +53,6 @@ ENTRIES = (
         title="CUDA graph of eager",
         refusal=_refusal,
         build=_build,
-        peak=always(PeakFamily.EAGER),
+        peak=always(PeakFamily.EAGER_GRAPH),
     ),
 )

@@ -47,11 +47,11 @@ def _refusal(chain: Chain, _parameters: Mapping[str, Scalar], _device: torch.dev
 
 
 def _peak(parameters: Mapping[str, Scalar], device: torch.device) -> PeakFamily:
-    """Where no fused kernel takes the case, torch computes it op by op."""
+    """Where no fused kernel takes the case, torch computes it op by op, and in fp32."""
     head_dim = parameters.get("head_dim")
     odd = isinstance(head_dim, int) and (head_dim > 256 or head_dim % 8 != 0)
     cpu_dropout = device.type != "cuda" and parameters.get("dropout") != 0
-    return PeakFamily.EAGER if odd or cpu_dropout else PeakFamily.FUSED
+    return PeakFamily.UPCAST if odd or cpu_dropout else PeakFamily.FUSED
 
 
 def _build(prepared: Prepared) -> Built:
