@@ -13,6 +13,7 @@ os.environ.setdefault("TRITON_INTERPRET", "1")
 os.environ["QT_SCALE_FACTOR"] = "1"
 
 import shutil
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,10 @@ from tests import leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# A shell ignores SIGINT for what it runs in the background, and so would the programs under test.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 NOT_COPIED = shutil.ignore_patterns(
