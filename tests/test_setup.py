@@ -363,6 +363,18 @@ class TestCommand:
         assert setup_environment.main(["--dev"]) == 130
         assert "it goes on" in capsys.readouterr().err
 
+    def test_a_full_or_read_only_disk_is_told_in_a_sentence(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def fail(_checkout: Checkout, *, dev: bool) -> None:
+            raise OSError(30, "Read-only file system", "/there/.venv/setup-unfinished")
+
+        monkeypatch.setattr(setup_environment, "set_up", fail)
+
+        assert setup_environment.main([]) == 1
+        told = capsys.readouterr().err
+        assert told.startswith("Set-up stopped: /there/.venv/setup-unfinished: Read-only file ")
+
     def test_the_scripts_parse_as_python_3_8(self) -> None:
         import ast
 

@@ -299,6 +299,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SetupError as error:
         say(f"Set-up stopped: {error}")
         return 1
+    except OSError as error:
+        what = f"{error.filename}: " if error.filename else ""
+        say(f"Set-up stopped: {what}{error.strerror or error}; mend that, then run make again.")
+        return 1
     except KeyboardInterrupt:
         say("\nSet-up interrupted; run the same command again and it goes on.")
         return INTERRUPTED
