@@ -29,6 +29,7 @@ class StreamKind(StrEnum):
     REREAD = "re-read"
     SPILLED = "spilled"
     WRITE_BACK = "write-back"
+    HELPER = "helper"
     UNEXPLAINED = "unexplained"
     L2 = "from L2"
 
@@ -38,6 +39,7 @@ KIND_SENTENCES: dict[StreamKind, str] = {
     StreamKind.REREAD: "counted beyond the model: tensors that the kernel asked for more than once",
     StreamKind.SPILLED: "counted beyond the model: registers spilled to memory",
     StreamKind.WRITE_BACK: "an earlier launch's data, written back from L2 during this one",
+    StreamKind.HELPER: "moved by a copy or fill that the chain does not ask for",
     StreamKind.UNEXPLAINED: "counted beyond the model, cause not known",
     StreamKind.L2: "requests that L2 served: asked of L2 minus what went to or came from memory",
 }
@@ -147,7 +149,10 @@ def split_traffic(
         written = printed_amount(launch.bytes_written, l2_bytes)
         reads, excess_read = _tensor_streams(launch, Way.READ, read.n_bytes)
         writes, excess_written = _tensor_streams(launch, Way.WRITE, written.n_bytes)
-        written_back = min(excess_written, waiting, l2_bytes)
+        write_kind = _write_excess_kind(launch)
+        # What a copy or fill writes is first of all its own.
+        is_own = write_kind is StreamKind.HELPER
+        written_back = 0 if is_own else min(excess_written, waiting, l2_bytes)
         modelled_written = sum(access.bytes_written for access in launch.accesses)
         waiting = max(0, waiting + modelled_written - written.n_bytes)
         streams = [
@@ -155,7 +160,7 @@ def split_traffic(
             *_extra(Way.READ, _read_excess_kind(launch, excess_read, tensor_bytes), excess_read),
             *writes,
             *_extra(Way.WRITE, StreamKind.WRITE_BACK, written_back),
-            *_extra(Way.WRITE, _write_excess_kind(launch), excess_written - written_back),
+            *_extra(Way.WRITE, write_kind, excess_written - written_back),
             *_extra(Way.READ, StreamKind.L2, _served_by_l2(launch)),
         ]
         split.append(LaunchTraffic(read=read, written=written, streams=tuple(streams)))
@@ -194,6 +199,8 @@ def _read_excess_kind(launch: Launch, excess: int, tensor_bytes: Mapping[str, in
     """
     if launch.spills:
         return StreamKind.SPILLED
+    if launch.is_helper and not launch.accesses:
+        return StreamKind.HELPER
     read = [access for access in launch.accesses if access.bytes_read > 0]
     if not read:
         return StreamKind.UNEXPLAINED
@@ -208,7 +215,10 @@ def _read_excess_kind(launch: Launch, excess: int, tensor_bytes: Mapping[str, in
 
 
 def _write_excess_kind(launch: Launch) -> StreamKind:
-    return StreamKind.SPILLED if launch.spills else StreamKind.UNEXPLAINED
+    if launch.spills:
+        return StreamKind.SPILLED
+    is_helper = launch.is_helper and not launch.accesses
+    return StreamKind.HELPER if is_helper else StreamKind.UNEXPLAINED
 
 
 def _served_by_l2(launch: Launch) -> int:

@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 
 from explorer.model.run import Bytes, Launch, Pedigree, Run
 
+NEGLIGIBLE_SHARE = 1e-4
+"""A helper that moves less than this share of a sum may be missing from it unsaid."""
+
 _PEDIGREES = (Pedigree.COUNTED, Pedigree.SAMPLED, Pedigree.MODELLED, Pedigree.PLANNED)
 
 
@@ -21,7 +24,8 @@ class Traffic:
     Attributes:
         bytes_read: Read.
         bytes_written: Written.
-        launches_left_out: Helpers without bytes in the strongest pedigree, which the sums lack.
+        launches_left_out: Helpers without bytes in the strongest pedigree, which the sums lack;
+            those apart of which the model knows that they do not matter.
     """
 
     bytes_read: Bytes
@@ -93,7 +97,7 @@ def run_traffic(run: Run) -> Traffic:
         if written.counted is None:
             written = replace(written, counted=run.counters.total_bytes_written)
     traffic = Traffic(bytes_read=read, bytes_written=written)
-    return replace(traffic, launches_left_out=_left_out(run.launches, traffic.pedigree))
+    return replace(traffic, launches_left_out=_left_out(run.launches, traffic))
 
 
 def _summed(items: Iterable[tuple[bool, Bytes]]) -> Bytes:
@@ -107,17 +111,18 @@ def _summed(items: Iterable[tuple[bool, Bytes]]) -> Bytes:
     return Bytes(**sums)
 
 
-def _left_out(launches: Iterable[Launch], pedigree: Pedigree | None) -> int:
-    if pedigree is None:
+def _left_out(launches: Iterable[Launch], traffic: Traffic) -> int:
+    if traffic.best is None:
         return 0
-    return sum(
-        launch.is_helper
-        and (
-            value_of(launch.bytes_read, pedigree) is None
-            or value_of(launch.bytes_written, pedigree) is None
-        )
-        for launch in launches
-    )
+    read, written, pedigree = traffic.best
+    least = NEGLIGIBLE_SHARE * (read + written)
+    count = 0
+    for launch in launches:
+        of_launch = launch_traffic(launch)
+        if launch.is_helper and of_launch.of(pedigree) is None:
+            modelled = of_launch.of(Pedigree.MODELLED)
+            count += modelled is None or sum(modelled) > least
+    return count
 
 
 def achieved_bytes_per_s(launch: Launch) -> tuple[float, Pedigree] | None:

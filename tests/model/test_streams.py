@@ -160,3 +160,15 @@ def test_unknown_bytes_are_no_streams() -> None:
 )
 def test_share_out_adds_up(total: int, weights: list[int], parts: list[int]) -> None:
     assert share_out(total, weights) == parts
+
+
+def test_what_a_helper_copies_is_its_own() -> None:
+    copy = replace(launch(Bytes(counted=84 * MB), Bytes(counted=80 * MB), ()), is_helper=True)
+    filled = launch(Bytes(counted=0), Bytes(counted=50 * MB), (
+        Access(tensor="big", bytes_written=100 * MB),
+    ))  # fmt: skip
+    # What the launch before left in L2 may drain now, but nobody knows how much of it.
+    assert split(filled, copy)[1] == [
+        (Way.READ, StreamKind.HELPER, None, 84 * MB),
+        (Way.WRITE, StreamKind.HELPER, None, 80 * MB),
+    ]

@@ -69,6 +69,15 @@ def test_a_helper_that_no_counter_sees_is_left_out_and_told() -> None:
     assert compute_launches(run) == (counted,)
 
 
+def test_a_helper_that_hardly_moves_anything_is_not_worth_a_word() -> None:
+    counted = launch(Bytes(counted=10 * MB, modelled=9), Bytes(counted=20 * MB, modelled=19))
+    fill = launch(Bytes(modelled=0), Bytes(modelled=64), is_helper=True)
+    unknown = launch(Bytes(), Bytes(), is_helper=True)
+    run = replace(eager_attention(), launches=(counted, fill))
+    assert run_traffic(run).launches_left_out == 0
+    assert run_traffic(replace(run, launches=(counted, fill, unknown))).launches_left_out == 1
+
+
 def test_a_graphs_total_stands_in_where_its_launches_have_none() -> None:
     only_modelled = launch(Bytes(modelled=5), Bytes(modelled=6))
     counters = Counters(total_bytes_read=50, total_bytes_written=60)

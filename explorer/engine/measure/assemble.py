@@ -77,7 +77,7 @@ def on_gpu(
             main[call] = place
     launches = []
     for place, (event, slot, call) in enumerate(zip(events, slots, calls, strict=True)):
-        helper = Launch(kernel=event.name, title=helper_title(event.name), is_helper=True)
+        helper = _helper(event)
         if call is None:
             launch = helper
         elif main[call] == place:
@@ -118,6 +118,24 @@ def helper_title(name: str) -> str:
     """A short name for a launch that the chain does not ask for."""
     lower = name.lower()
     return next((word for part, word in _HELPER_WORDS if part in lower), "helper")
+
+
+def _helper(event: GpuEvent) -> Launch:
+    """A launch that no op accounts for; what the driver itself moves is known from the trace."""
+    read = written = None
+    if event.n_bytes is not None:
+        # A copy's name tells its ends: ``Memcpy DtoH``, D being the device's memory.
+        source, _, target = event.name.partition("to")
+        is_copy = "memcpy" in event.name.lower()
+        read = event.n_bytes if is_copy and source.endswith("D") else 0
+        written = event.n_bytes if not is_copy or target.startswith("D") else 0
+    return Launch(
+        kernel=event.name,
+        title=helper_title(event.name),
+        bytes_read=Bytes(modelled=read),
+        bytes_written=Bytes(modelled=written),
+        is_helper=True,
+    )
 
 
 def _as_traced(launch: Launch, event: GpuEvent, slot: Slot) -> Launch:

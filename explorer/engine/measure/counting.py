@@ -1,6 +1,7 @@
 """Counts the DRAM bytes of each launch of a call, and makes sure which range is which launch."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from explorer.engine.cupti.counters import CounterReading, RangeBytes
@@ -10,8 +11,8 @@ from explorer.engine.measure.trace import GpuEvent, kernel_names, trace
 from explorer.model.run import Counters
 
 _GRAPH_TWIN = (
-    "A CUDA graph's replay shows its launches to no counter: bytes per launch are those of the "
-    "same kernels launched one by one, the total is the replay's own."
+    "A CUDA graph's replay shows its launches to no counter: their bytes are those of the same "
+    "kernels launched one by one."
 )
 
 _POLICIES = {"none": "caches as the launch before left them"}
@@ -19,6 +20,22 @@ _PROFILER_KERNELS = {"WaitNs"}
 """Kernels that CUPTI itself launches between those that it counts."""
 
 Call = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What was counted of a call.
+
+    Attributes:
+        counters: How it was done.
+        ranges: One a kernel; none where they could not be joined.
+        beside: Where the call replays a CUDA graph: one for each kernel that it launches itself,
+            such as copies into the graph's memory; none where they could not be joined.
+    """
+
+    counters: Counters
+    ranges: tuple[RangeBytes, ...] = ()
+    beside: tuple[RangeBytes, ...] = ()
 
 
 class CounterSource(Protocol):
@@ -32,8 +49,8 @@ class CounterSource(Protocol):
 
 
 def count_launches(
-    source: CounterSource, bare: Call, replay: Call | None
-) -> tuple[Counters, tuple[RangeBytes, ...]]:
+    source: CounterSource, bare: Call, replay: Call | None, beside: Sequence[GpuEvent] = ()
+) -> Counted:
     """Count each launch of a call.
 
     The counters give no names, so the call is traced while it is counted. Where the two do not go
@@ -42,10 +59,8 @@ def count_launches(
     Args:
         source: Counts.
         bare: Launches kernel by kernel.
-        replay: The CUDA graph whose total is wanted as well, None if there is none.
-
-    Returns:
-        How it was done, and one range a kernel; no ranges where they could not be joined.
+        replay: The same by a CUDA graph, whose total is wanted as well; None if there is none.
+        beside: The kernels that ``replay`` launches outside its graph, as traced.
     """
     traced = trace(bare)
     try:
@@ -54,25 +69,44 @@ def count_launches(
             reading, counted = source.measure(bare), trace(bare)
         total = None if replay is None else source.measure_total(replay)
     except CounterRefused as refused:
-        return Counters(sentence=refused.sentence), ()
-    durations = [event.duration_us for event in counted if event.is_kernel]
-    joined = join_ranges(reading.ranges, kernel_names(counted), kernel_names(traced), durations)
+        return Counted(counters=Counters(sentence=refused.sentence))
+    joined = join_ranges(
+        reading.ranges, kernel_names(counted), kernel_names(traced), _durations(counted)
+    )
     sentences = [joined.refusal or _how_counted(reading)]
     if replay is not None:
         sentences.append(_GRAPH_TWIN)
-    return (
-        Counters(
-            source="CUPTI range profiler",
-            cache_policy=_POLICIES.get(reading.cache_policy, reading.cache_policy),
-            joined=joined.refusal is None,
-            sentence=" ".join(sentences),
-            passes=reading.passes,
-            seconds=reading.set_up_s + reading.run_s,
-            total_bytes_read=None if total is None else total.bytes_read,
-            total_bytes_written=None if total is None else total.bytes_written,
-        ),
-        joined.ranges,
+    counters = Counters(
+        source="CUPTI range profiler",
+        cache_policy=_POLICIES.get(reading.cache_policy, reading.cache_policy),
+        joined=joined.refusal is None,
+        sentence=" ".join(sentences),
+        passes=reading.passes,
+        seconds=reading.set_up_s + reading.run_s,
+        total_bytes_read=None if total is None else total.bytes_read,
+        total_bytes_written=None if total is None else total.bytes_written,
     )
+    outside = () if replay is None else _count_beside(source, replay, beside)
+    return Counted(counters=counters, ranges=joined.ranges, beside=outside)
+
+
+def _count_beside(
+    source: CounterSource, replay: Call, beside: Sequence[GpuEvent]
+) -> tuple[RangeBytes, ...]:
+    """Count a replay launch by launch: only what it launches outside the graph has ranges."""
+    if not beside:
+        return ()
+    try:
+        reading = source.measure(replay)
+    except CounterRefused:
+        # The graph's own launches are counted; these then stay without bytes, as helpers may.
+        return ()
+    names = kernel_names(beside)
+    return join_ranges(reading.ranges, names, names, _durations(beside)).ranges
+
+
+def _durations(events: Sequence[GpuEvent]) -> list[float]:
+    return [event.duration_us for event in events if event.is_kernel]
 
 
 def _count_with_names(

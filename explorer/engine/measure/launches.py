@@ -144,14 +144,18 @@ class _Recorder:
         calls = [*before, *(event.call for event in labelled), *behind]
         launches = on_gpu(events, slots, calls, recorded.launches())
         bare = _launch_by_launch(twin) if is_compiled else twin
-        counted = Counters(sentence=_NOT_ASKED)
-        if counters is not None:
-            replay = self.call if any(event.in_graph for event in events) else None
-            counted, ranges = count_launches(counters, bare, replay)
-            places = [offset + i for i, event in enumerate(labelled) if event.is_kernel]
-            if len(ranges) == len(places):
-                launches = with_counts(launches, dict(zip(places, ranges, strict=True)))
-        return self._result(launches, recorded, counted)
+        if counters is None:
+            return self._result(launches, recorded, Counters(sentence=_NOT_ASKED))
+        replay = self.call if any(event.in_graph for event in events) else None
+        outside = [i for i, event in enumerate(events) if event.is_kernel and not event.in_graph]
+        beside = [events[place] for place in outside]
+        counted = count_launches(counters, bare, replay, beside)
+        places = [offset + i for i, event in enumerate(labelled) if event.is_kernel]
+        for counted_places, ranges in ((places, counted.ranges), (outside, counted.beside)):
+            if len(ranges) == len(counted_places):
+                by_place = dict(zip(counted_places, ranges, strict=True))
+                launches = with_counts(launches, by_place)
+        return self._result(launches, recorded, counted.counters)
 
     def _twin(self) -> Call:
         """What launches the same kernels one by one."""

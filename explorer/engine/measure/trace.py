@@ -37,6 +37,7 @@ class GpuEvent:
         block: Threads a block in x, y, z.
         registers: Registers a thread.
         shared_bytes: Shared memory a block.
+        n_bytes: Of a copy or fill by the driver: how much.
         in_graph: Launched by the replay of a CUDA graph.
         call: Index of the labelled call that launched it, None if none did.
     """
@@ -50,6 +51,7 @@ class GpuEvent:
     block: tuple[int, int, int] | None = None
     registers: int | None = None
     shared_bytes: int | None = None
+    n_bytes: int | None = None
     in_graph: bool = False
     call: int | None = None
 
@@ -143,6 +145,7 @@ def read_events(rows: Sequence[Mapping[str, Any]]) -> tuple[GpuEvent, ...]:
                 block=_triple(arguments.get("block")),
                 registers=_whole(arguments.get("registers per thread")),
                 shared_bytes=_whole(arguments.get("shared memory")),
+                n_bytes=None if is_kernel else _whole(arguments.get("bytes")),
                 in_graph=launch is not None and "GraphLaunch" in str(launch["name"]),
                 call=None if launch is None else labels.around(launch),
             )

@@ -1,5 +1,9 @@
 """Traced events and recorded calls become launches: nothing the GPU did is left out."""
 
+from dataclasses import replace
+
+import pytest
+
 from explorer.engine.cupti.counters import RangeBytes
 from explorer.engine.measure.assemble import helper_title, on_gpu, traced_alone, with_counts
 from explorer.engine.measure.trace import GpuEvent, Slot
@@ -61,6 +65,25 @@ def test_a_fill_of_an_operator_is_no_kernel_of_its() -> None:
     fill, gemm = on_gpu(events, slots(1.0, 50.0), [0, 0], [GEMM])
     assert (fill.title, fill.is_helper) == ("qk: fill", True)
     assert (gemm.title, gemm.is_helper, gemm.accesses) == ("qk", False, GEMM.accesses)
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "written"),
+    [
+        ("Memset (Device)", 0, 4096),
+        ("Memcpy DtoD (Device -> Device)", 4096, 4096),
+        ("Memcpy HtoD (Pageable -> Device)", 0, 4096),
+        ("Memcpy DtoH (Device -> Pinned)", 4096, 0),
+    ],
+)
+def test_what_the_driver_moves_is_known_from_the_trace(name: str, read: int, written: int) -> None:
+    moved = replace(event(name, is_kernel=False), n_bytes=4096)
+    [helper] = on_gpu([moved], slots(1.0), [None], [])
+    assert helper.is_helper
+    assert (helper.bytes_read, helper.bytes_written) == (
+        Bytes(modelled=read),
+        Bytes(modelled=written),
+    )
 
 
 def test_a_trace_alone_claims_nothing_but_times() -> None:

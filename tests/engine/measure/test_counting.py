@@ -5,8 +5,9 @@ import pytest
 from explorer.engine.cupti.counters import CounterReading, RangeBytes
 from explorer.engine.cupti.errors import CounterRefused
 from explorer.engine.measure import counting
-from explorer.engine.measure.counting import Call, count_launches
+from explorer.engine.measure.counting import Call, Counted, count_launches
 from explorer.engine.measure.trace import GpuEvent
+from explorer.model.run import Counters
 
 Kernels = tuple[tuple[str, float, bool], ...]
 
@@ -23,6 +24,10 @@ def reading(*ranges: RangeBytes, by_launch: bool = True) -> CounterReading:
         metric_names=("dram__bytes_read.sum", "dram__bytes_write.sum"), passes=1, run_calls=1,
         set_up_s=0.7, run_s=0.1,
     )  # fmt: skip
+
+
+def counted_of(counted: Counted) -> tuple[Counters, tuple[RangeBytes, ...]]:
+    return counted.counters, counted.ranges
 
 
 class StandIn:
@@ -80,7 +85,7 @@ def trace(monkeypatch: pytest.MonkeyPatch) -> Trace:
 
 def test_ranges_join_and_the_run_says_how() -> None:
     calls = []
-    counted, ranges = count_launches(StandIn(*RANGES), lambda: calls.append(1), None)
+    counted, ranges = counted_of(count_launches(StandIn(*RANGES), lambda: calls.append(1), None))
     assert ranges == RANGES
     assert counted.joined
     assert counted.source == "CUPTI range profiler"
@@ -93,7 +98,7 @@ def test_ranges_join_and_the_run_says_how() -> None:
 
 
 def test_a_kernel_the_counters_missed_joins_nothing() -> None:
-    counted, ranges = count_launches(StandIn(RANGES[0]), lambda: None, None)
+    counted, ranges = counted_of(count_launches(StandIn(RANGES[0]), lambda: None, None))
     assert ranges == ()
     assert not counted.joined
     assert "not joined" in counted.sentence
@@ -101,7 +106,7 @@ def test_a_kernel_the_counters_missed_joins_nothing() -> None:
 
 def test_other_kernels_while_counting_join_nothing(trace: Trace) -> None:
     trace.inside = (("mul", 501.0, True), ("gemm", 321.0, True))
-    counted, ranges = count_launches(StandIn(*RANGES), lambda: None, None)
+    counted, ranges = counted_of(count_launches(StandIn(*RANGES), lambda: None, None))
     assert ranges == ()
     assert not counted.joined
     assert "number 1 is mul, not gemm" in counted.sentence
@@ -119,20 +124,20 @@ def test_where_a_trace_and_counters_exclude_each_other_a_trace_follows(trace: Tr
             return result
 
     trace.inside = trace.kernels
-    counted, ranges = count_launches(Exclusive(*RANGES), lambda: None, None)
+    counted, ranges = counted_of(count_launches(Exclusive(*RANGES), lambda: None, None))
     assert ranges == RANGES
     assert counted.joined
 
 
 def test_a_trace_that_sees_nothing_of_the_counted_call_is_taken_again(trace: Trace) -> None:
     trace.inside = ()
-    counted, ranges = count_launches(StandIn(*RANGES), lambda: None, None)
+    counted, ranges = counted_of(count_launches(StandIn(*RANGES), lambda: None, None))
     assert ranges == RANGES
     assert counted.joined
 
 
 def test_a_refusal_is_passed_on_word_by_word() -> None:
-    counted, ranges = count_launches(Refusing(), lambda: None, None)
+    counted, ranges = counted_of(count_launches(Refusing(), lambda: None, None))
     assert ranges == ()
     assert counted.source is None
     assert counted.sentence == "The driver keeps the counters to the administrator."
@@ -143,8 +148,64 @@ def test_a_graph_has_a_total_of_its_own() -> None:
         """Stands for a CUDA graph."""
 
     source = StandIn(*RANGES)
-    counted, ranges = count_launches(source, lambda: None, replay)
+    counted, ranges = counted_of(count_launches(source, lambda: None, replay))
     assert ranges == RANGES
     assert source.counted_whole == [replay]
     assert (counted.total_bytes_read, counted.total_bytes_written) == (1110, 2140)
     assert "one by one" in counted.sentence
+
+
+COPY = RangeBytes(bytes_read=42, bytes_written=41, duration_us=25.0)
+
+
+class SeesCopies(StandIn):
+    """Counters that see only a copy of a replayed graph, and of that no more than is said."""
+
+    def __init__(self, *beside: RangeBytes) -> None:
+        super().__init__(*RANGES)
+        self.beside = beside
+
+    def measure(self, work: Call) -> CounterReading:
+        if work is replay_with_copy:
+            return reading(*self.beside)
+        return super().measure(work)
+
+
+def replay_with_copy() -> None:
+    """Stands for a copy into a CUDA graph's memory and the graph."""
+
+
+OUTSIDE = [
+    GpuEvent(name="foreach_copy", is_kernel=True, start_us=0.0, duration_us=25.0),
+    GpuEvent(name="Memset", is_kernel=False, start_us=30.0, duration_us=1.0),
+]
+
+
+def test_what_is_launched_beside_a_graph_is_counted_too() -> None:
+    counted = count_launches(SeesCopies(COPY), lambda: None, replay_with_copy, OUTSIDE)
+    assert counted.ranges == RANGES
+    assert counted.beside == (COPY,)
+
+
+@pytest.mark.parametrize("beside", [(), (COPY, COPY)], ids=["none", "too many"])
+def test_copies_of_which_another_number_was_counted_stay_without_bytes(
+    beside: tuple[RangeBytes, ...],
+) -> None:
+    counted = count_launches(SeesCopies(*beside), lambda: None, replay_with_copy, OUTSIDE)
+    assert counted.ranges == RANGES
+    assert counted.counters.joined
+    assert counted.beside == ()
+
+
+def test_a_refusal_beside_a_graph_keeps_what_was_counted_of_it() -> None:
+    class RefusesReplays(SeesCopies):
+        """Refuses where a graph is replayed."""
+
+        def measure(self, work: Call) -> CounterReading:
+            if work is replay_with_copy:
+                raise CounterRefused("Not this one.")
+            return super().measure(work)
+
+    counted = count_launches(RefusesReplays(), lambda: None, replay_with_copy, OUTSIDE)
+    assert counted.ranges == RANGES
+    assert counted.beside == ()

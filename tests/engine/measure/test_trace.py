@@ -61,6 +61,14 @@ def test_copies_and_fills_are_no_kernels() -> None:
     assert kernel_names(events) == ("k",)
 
 
+def test_how_much_a_fill_moves_is_in_the_trace() -> None:
+    row = gpu("Memset (Device)", 10.0, 1.0, 1, "gpu_memset")
+    row["args"]["bytes"] = 4096
+    kernel = gpu("k", 20.0, 1.0, 2)
+    kernel["args"]["bytes"] = 5
+    assert [event.n_bytes for event in read_events([row, kernel])] == [4096, None]
+
+
 def test_a_kernel_belongs_to_the_call_that_launched_it() -> None:
     rows = [
         label(0, 100.0, 20.0),
