@@ -254,9 +254,9 @@ def _traffic_card(run: Run, base: Run | None) -> Card:
 
 def _split_words(read: int, written: int) -> tuple[str, str]:
     """Read and written in the unit of their sum, so that the three can be compared at a glance."""
-    value, _ = split_bytes(read + written)
-    unit = (read + written) / float(value.replace(",", "")) if read + written else 1.0
-    return f"R {three_digits(read / unit)}", f"W {three_digits(written / unit)}"
+    _, unit = split_bytes(read + written)
+    factor = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3}.get(unit, 1.0)
+    return f"R {three_digits(read / factor)}", f"W {three_digits(written / factor)}"
 
 
 def _launches_card(run: Run, base: Run | None) -> Card:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from pytestqt.qtbot import QtBot
 
-from explorer.model.run import Run, Samples
+from explorer.model.run import Bytes, Run, Samples
 from explorer.ui.card_content import CARD_KEYS, Card, Tone, cards_of
 from explorer.ui.cards import CardsView, CardView
 from explorer.ui.theme import DARK, LIGHT
@@ -99,6 +99,18 @@ def test_traffic_is_split_and_names_its_pedigree() -> None:
     assert number == pytest.approx((read + written) / 1e9, abs=0.02)
     assert found.note == "counted"
     assert "counted against it" in found.sentence
+
+
+def test_the_parts_of_the_traffic_are_rounded_like_any_number() -> None:
+    run = RUNS[0]
+    launch = replace(
+        run.launches[0], bytes_read=Bytes(counted=6_494_000_000),
+        bytes_written=Bytes(counted=5_942_000_000),
+    )  # fmt: skip
+    found = card("traffic", replace(run, launches=(launch,)))
+    # 6.49 and 5.94, although the sum of 12.436 is cut to 12.4.
+    assert (found.value, found.unit) == ("12.4", "GB")
+    assert found.split == ("R 6.49", "W 5.94")
 
 
 def test_traffic_is_compared_only_within_one_pedigree() -> None:
