@@ -129,7 +129,8 @@ def _traffic_cells(run: Run) -> list[str]:
     if best is None:
         return [launches, NOTHING, NOTHING, NOTHING]
     read, written, pedigree = best
-    left_out = f", {traffic.launches_left_out} helpers not" if traffic.launches_left_out else ""
+    count = traffic.launches_left_out
+    left_out = f", {count} helper{'s' if count > 1 else ''} not" if count else ""
     return [launches, format_bytes(read), format_bytes(written), pedigree.value + left_out]
 
 

@@ -13,8 +13,9 @@ import torch
 from explorer.engine.comparison import Comparison
 from explorer.engine.faults import is_device_lost, sentence_for
 from explorer.engine.fitting import estimate
-from explorer.engine.measure.clocks import clock_reader
+from explorer.engine.measure.clocks import clock_reader, full_sm_mhz
 from explorer.engine.measure.counting import CounterSource
+from explorer.engine.measure.doubts import timing_doubts
 from explorer.engine.measure.launches import LaunchRecord, record_launches
 from explorer.engine.measure.memory import Peak, intermediates, measure_peak
 from explorer.engine.measure.observe_compile import CompileObservation, observing_compilation
@@ -36,9 +37,6 @@ from explorer.model.run import (
 )
 
 _logger = logging.getLogger(__name__)
-
-_WIDE_SPREAD = 0.3
-_HARMLESS_REASONS = {"idle", "application clocks setting", "display clock setting"}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,7 +90,8 @@ class Measuring:
         with closing(built):
             peak = measure_peak(built.call, device=device, uses_graph=built.uses_graph)
             record = self._record(strategy, built, observation)
-            timing = self._time(spec, built.call, read_clocks, record)
+            timing = self._time(spec, built, read_clocks, record)
+            clocks_after = read_clocks()
             checks = self._check_randomness(strategy, built)
         accuracy, complaints = self._compare(strategy, checks)
         cost = CompileCost(first_call_s=first_call_s, graph_breaks=built.graph_breaks)
@@ -107,13 +106,13 @@ class Measuring:
             accuracy=accuracy,
             counters=self._counters(record),
             clocks_before=clocks_before,
-            clocks_after=read_clocks(),
+            clocks_after=clocks_after,
             code=record.code,
             warnings=(
                 *blank.warnings,
                 *built.notes,
                 *record.warnings,
-                *timing_warnings(timing),
+                *timing_doubts(timing, full_sm_mhz(device)),
                 *complaints,
             ),
         )
@@ -147,17 +146,18 @@ class Measuring:
     def _time(
         self,
         spec: str,
-        call: Callable[[], object],
+        built: Built,
         read_clocks: Callable[[], Clocks | None],
         record: LaunchRecord,
     ) -> Timing:
         self.progress.begin(Stage.TIMING, f"Timing {spec}", spec)
         timing = time_call(
-            call,
+            built.call,
             device=self.prepared.device,
             budget_s=self.timing_s,
             cache_bytes=self.maker.device.l2_bytes,
             read_clocks=read_clocks,
+            replays=built.uses_graph,
         )
         return dataclasses.replace(
             timing,
@@ -209,19 +209,3 @@ def give_memory_back(device: torch.device) -> None:
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
-
-
-def timing_warnings(timing: Timing) -> tuple[str, ...]:
-    """What makes the times doubtful: a wide spread, or clocks that were held down."""
-    warnings = []
-    cold = timing.cold
-    if cold is not None and cold.q3_us - cold.q1_us > _WIDE_SPREAD * cold.median_us:
-        warnings.append(
-            "The times spread widely (the middle half over more than 30 % of the median): "
-            "something else was using the machine."
-        )
-    reasons = {reason for clocks in timing.clocks for reason in clocks.throttle_reasons}
-    held_down = sorted(reasons - _HARMLESS_REASONS)
-    if held_down:
-        warnings.append(f"The clocks were held down while timing: {', '.join(held_down)}.")
-    return tuple(warnings)

@@ -175,11 +175,11 @@ class Timing:
     Attributes:
         cold: L2 flushed before each call, outside the timed span. The headline.
         warm: Calls back to back.
-        graph: Replays of a CUDA graph.
+        graph: Replays of a CUDA graph, several in a row; a sample is their mean.
         host: Host time of one call, without waiting for the device.
         trace_total_us: First launch's start to last launch's end in the traced call.
         launch_total_us: Sum of the launches' durations in the traced call.
-        clocks: NVML readings, one a batch of samples.
+        clocks: NVML readings, one a batch of samples, while the device worked on it.
     """
 
     cold: Samples | None = None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.engine import measuring, session
+from explorer.engine import session
 from explorer.engine.measure import ceilings
 from explorer.engine.measure.ceilings import CeilingsStore
 from explorer.engine.prepared import Prepared
@@ -405,21 +405,6 @@ def test_the_doctor_names_the_remedy(
     assert list(ill) == ["C++ compiler", "Cache"]
     assert "apt install g++" in str(ill["C++ compiler"].remedy)
     assert "XDG_CACHE_HOME" in str(ill["Cache"].remedy)
-
-
-def test_clocks_held_down_and_a_wide_spread_are_said() -> None:
-    from explorer.model.device import Clocks
-    from explorer.model.run import Samples, Timing
-
-    cold = Samples(
-        samples_us=(1.0, 2.0, 3.0), median_us=2.0, q1_us=1.5, q3_us=2.5, n=3, clock=Clock.EVENTS
-    )
-    clocks = (Clocks(throttle_reasons=("idle", "power cap")), Clocks())
-    wide, held = measuring.timing_warnings(Timing(cold=cold, clocks=clocks))
-    assert "spread widely" in wide
-    assert held == "The clocks were held down while timing: power cap."
-    narrow = dataclasses.replace(cold, q1_us=1.9, q3_us=2.1)
-    assert measuring.timing_warnings(Timing(cold=narrow)) == ()
 
 
 def test_the_store_is_the_users_unless_another_is_given(

@@ -1,5 +1,6 @@
 """Finding and opening libcupti, and calling it."""
 
+import contextlib
 import ctypes
 import os
 import sys
@@ -14,6 +15,8 @@ MEMORY_MAP = Path("/proc/self/maps")
 # Below an entry of sys.path: where the wheels of CUDA 13, of CUDA 12, and old torch builds keep it.
 _WHEEL_FOLDERS = ("nvidia/cu13/lib", "nvidia/cuda_cupti/lib", "torch/lib")
 _TOOLKIT_FOLDER = "extras/CUPTI/lib64"
+# What libcupti itself opens, by bare names that the loader looks up in the system's folders only.
+_HELPERS = ("libnvperf_host.so", "libnvperf_target.so")
 
 AnyBlock = TypeVar("AnyBlock", bound=Block)
 
@@ -73,6 +76,7 @@ class CuptiLibrary:
             CounterRefused: It cannot be opened, cannot reach the driver, or is older than 12.6.
         """
         self.path = path
+        self._helpers = _open_helpers(path.parent)
         try:
             self._library = ctypes.CDLL(str(path))
         except OSError as error:
@@ -137,3 +141,16 @@ class CuptiLibrary:
             ) from error
         function.restype = ctypes.c_int
         return function
+
+
+def _open_helpers(folder: Path) -> tuple[ctypes.CDLL, ...]:
+    """Open what libcupti needs, so that it finds its own copies and not a toolkit's or none.
+
+    Without them it says that it is not initialized, as it does where there is no driver.
+    """
+    opened = []
+    for name in _HELPERS:
+        # One that is missing or broken is for CUPTI to complain of.
+        with contextlib.suppress(OSError):
+            opened.append(ctypes.CDLL(str(folder / name)))
+    return tuple(opened)

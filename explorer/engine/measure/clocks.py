@@ -68,6 +68,11 @@ class Nvml:
         """
         return bool(self._ask("nvmlDeviceGetDisplayActive", self._handle))
 
+    def full_sm_mhz(self) -> int | None:
+        """The highest SM clock that the device goes up to by itself."""
+        found: int | None = self._ask("nvmlDeviceGetMaxClockInfo", self._handle, _SM_CLOCK)
+        return found
+
     def clocks(self) -> Clocks:
         """One reading."""
         power_mw = self._ask("nvmlDeviceGetPowerUsage", self._handle)
@@ -107,6 +112,11 @@ def clock_reader(device: torch.device) -> Callable[[], Clocks | None]:
         return _no_clocks
     nvml = Nvml(device)
     return nvml.clocks if nvml.found else _no_clocks
+
+
+def full_sm_mhz(device: torch.device) -> int | None:
+    """The highest SM clock of a device; None on a CPU, or without NVML."""
+    return Nvml(device).full_sm_mhz() if device.type == "cuda" else None
 
 
 def _no_clocks() -> None:

@@ -7,7 +7,7 @@ import pytest
 from explorer.engine.cupti import structs
 from explorer.engine.cupti.errors import INVALID_PARAMETER, CounterRefused
 from explorer.engine.cupti.host import Host, supported_chips
-from explorer.engine.cupti.library import CuptiLibrary, find_libcupti
+from explorer.engine.cupti.library import MEMORY_MAP, CuptiLibrary, find_libcupti
 from explorer.engine.cupti.metrics import choose_for_chip
 
 # Integrated chips, which share the host's memory and have no counters of bytes.
@@ -32,6 +32,11 @@ def cupti() -> CuptiLibrary:
 def test_the_release_is_one_whose_layouts_are_known(cupti: CuptiLibrary) -> None:
     assert cupti.is_known
     assert cupti.release >= structs.OLDEST_RELEASE
+
+
+def test_its_tables_come_from_the_library_beside_it(cupti: CuptiLibrary) -> None:
+    supported_chips(cupti)
+    assert str(cupti.path.with_name("libnvperf_host.so")) in MEMORY_MAP.read_text()
 
 
 def test_every_chip_with_dram_counters_counts_them_in_one_pass(cupti: CuptiLibrary) -> None:

@@ -1,12 +1,13 @@
 """Finding libcupti, and opening what is not one."""
 
 import ctypes.util
+import shutil
 from pathlib import Path
 
 import pytest
 
 from explorer.engine.cupti.errors import CounterRefused
-from explorer.engine.cupti.library import CuptiLibrary, find_libcupti
+from explorer.engine.cupti.library import MEMORY_MAP, CuptiLibrary, find_libcupti
 
 MAPS = """\
 7f0000000000-7f0000001000 r-xp 00000000 fe:00 131 /usr/lib/x86_64-linux-gnu/libc.so.6
@@ -62,3 +63,17 @@ def test_a_library_that_is_not_cupti_is_refused() -> None:
     with pytest.raises(CounterRefused, match="no function cuptiGetVersion") as refused:
         CuptiLibrary(Path(name))
     assert refused.value.call == "cuptiGetVersion"
+
+
+def test_the_libraries_it_opens_by_name_are_those_beside_it(tmp_path: Path) -> None:
+    ctypes.CDLL(ctypes.util.find_library("m"))
+    mapped = (line.split(maxsplit=5) for line in MEMORY_MAP.read_text().splitlines())
+    any_library = next(fields[5] for fields in mapped if "/libm.so" in fields[-1])
+    for name in ("libcupti.so.13", "libnvperf_host.so", "libnvperf_target.so"):
+        shutil.copy(any_library, tmp_path / name)
+    # It is no CUPTI and is refused, but by then what lies beside it has been opened.
+    with pytest.raises(CounterRefused):
+        CuptiLibrary(tmp_path / "libcupti.so.13")
+    found = MEMORY_MAP.read_text()
+    assert str(tmp_path / "libnvperf_host.so") in found
+    assert str(tmp_path / "libnvperf_target.so") in found

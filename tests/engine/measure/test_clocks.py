@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from explorer.engine.measure import clocks
-from explorer.engine.measure.clocks import Nvml, clock_reader, throttle_names
+from explorer.engine.measure.clocks import Nvml, clock_reader, full_sm_mhz, throttle_names
 
 GPU = torch.device("cuda:0")
 
@@ -32,6 +32,7 @@ def bindings(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         nvmlDeviceGetPowerUsage=lambda _handle: 123_456,
         nvmlDeviceGetCurrentClocksThrottleReasons=lambda _handle: 0x4 | 0x40,
         nvmlDeviceGetClockInfo=lambda _handle, kind: {1: 1980, 2: 3201}[kind],
+        nvmlDeviceGetMaxClockInfo=lambda _handle, kind: {1: 1980}[kind],
         nvmlDeviceGetTemperature=lambda _handle, _sensor: 41,
     )
     monkeypatch.setattr(clocks, "pynvml", fake)
@@ -84,8 +85,15 @@ def test_without_nvml_there_are_no_clocks(
     assert not Nvml(GPU).drives_display()
 
 
+def test_the_full_clock_is_known_beside_the_present_one(bindings: SimpleNamespace) -> None:
+    assert full_sm_mhz(GPU) == 1980
+    bindings.nvmlDeviceGetMaxClockInfo = refuse
+    assert full_sm_mhz(GPU) is None
+
+
 def test_a_cpu_has_no_clocks() -> None:
     assert clock_reader(torch.device("cpu"))() is None
+    assert full_sm_mhz(torch.device("cpu")) is None
 
 
 def test_reasons_in_words() -> None:

@@ -1,5 +1,7 @@
 """The timing pass on a CPU, with a clock that the test moves."""
 
+import contextlib
+
 import pytest
 import torch
 
@@ -111,3 +113,67 @@ def test_the_flush_reads_twice_the_cache() -> None:
     flusher = Flusher(CPU, 1 << 20)
     flusher()
     assert float(flusher._sum) == (2 << 20) / 4
+
+
+class FakeGpu:
+    """Stands for a GPU: work piles up until it is waited for, each call takes 100 µs."""
+
+    def __init__(self) -> None:
+        self.now_us = 0.0
+        self.waiting = 0
+        self.read_while_waiting: list[int] = []
+
+    def call(self) -> None:
+        self.waiting += 1
+        self.now_us += 100.0
+
+    def synchronize(self, _device: object = None) -> None:
+        self.waiting = 0
+
+    def read_clocks(self) -> Clocks:
+        self.read_while_waiting.append(self.waiting)
+        return Clocks(sm_mhz=1980)
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> FakeGpu:
+    fake = FakeGpu()
+
+    class Event:
+        def __init__(self, *, enable_timing: bool) -> None:
+            assert enable_timing
+            self.at_us = 0.0
+
+        def record(self) -> None:
+            self.at_us = fake.now_us
+
+        def elapsed_time(self, end: "Event") -> float:
+            return (end.at_us - self.at_us) / 1e3
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "synchronize", fake.synchronize)
+    monkeypatch.setattr(torch.cuda, "device", lambda _device: contextlib.nullcontext())
+    monkeypatch.setattr(stopwatch, "Flusher", lambda _device, _bytes: lambda: None)
+    return fake
+
+
+@pytest.mark.parametrize("replays", [False, True])
+def test_on_a_gpu_clocks_are_read_while_it_works(gpu: FakeGpu, replays: bool) -> None:
+    timing = time_call(
+        gpu.call,
+        device=torch.device("cuda:0"),
+        budget_s=1e-6,
+        cache_bytes=1 << 10,
+        read_clocks=gpu.read_clocks,
+        replays=replays,
+    )
+    assert timing.cold is not None
+    assert timing.host is not None
+    assert (timing.cold.median_us, timing.cold.clock) == (pytest.approx(100.0), Clock.EVENTS)
+    # Once in the cold batch of five samples and once in the warm one.
+    assert gpu.read_while_waiting == [5, 5]
+    assert [clocks.sm_mhz for clocks in timing.clocks] == [1980, 1980]
+    assert (timing.graph is not None) is replays
+    if timing.graph is not None:
+        assert (timing.graph.median_us, timing.graph.clock) == (pytest.approx(100.0), Clock.GRAPH)
+        assert timing.graph.n == 5

@@ -1,0 +1,62 @@
+"""What makes a time doubtful, or says what it is the time of: one sentence each."""
+
+from collections.abc import Iterator
+
+from explorer.model.run import Clock, Timing
+from explorer.model.units import format_us
+
+_WIDE_SPREAD = 0.3
+_HARMLESS_REASONS = {"idle", "application clocks setting", "display clock setting"}
+_STARVED_SHARE = 0.5
+
+
+def timing_doubts(timing: Timing, full_sm_mhz: int | None = None) -> tuple[str, ...]:
+    """Sentences about a wide spread, clocks that were held down, and a host that was too slow.
+
+    Args:
+        timing: With the sum of the launches' durations, where they were traced.
+        full_sm_mhz: The highest SM clock that the device goes up to, None if not known.
+    """
+    return (*_spread(timing), *_held_down(timing, full_sm_mhz), *_starved(timing))
+
+
+def _spread(timing: Timing) -> Iterator[str]:
+    cold = timing.cold
+    if cold is not None and cold.q3_us - cold.q1_us > _WIDE_SPREAD * cold.median_us:
+        yield (
+            "The times spread widely (the middle half over more than 30 % of the median): "
+            "something else may have been using the machine."
+        )
+
+
+def _held_down(timing: Timing, full_sm_mhz: int | None) -> Iterator[str]:
+    reasons = {reason for clocks in timing.clocks for reason in clocks.throttle_reasons}
+    held_down = ", ".join(sorted(reasons - _HARMLESS_REASONS))
+    if not held_down:
+        return
+    speeds = [clocks.sm_mhz for clocks in timing.clocks if clocks.sm_mhz is not None]
+    if not speeds:
+        yield f"The clocks were held down while timing ({held_down})."
+        return
+    if full_sm_mhz is not None and min(speeds) >= full_sm_mhz:
+        return
+    slowest, fastest = (f"{speed:,}" for speed in (min(speeds), max(speeds)))
+    span = slowest if slowest == fastest else f"{slowest} to {fastest}"
+    of_full = "" if full_sm_mhz is None else f" of {full_sm_mhz:,}"
+    yield (
+        f"The clocks were held down while timing ({held_down}): the SMs ran at {span}{of_full} "
+        "MHz, so the times are longer than at full clock."
+    )
+
+
+def _starved(timing: Timing) -> Iterator[str]:
+    """A GPU that waits for its host: neither the kernels nor the cache decide the time then."""
+    cold, launches_us = timing.cold, timing.launch_total_us
+    if cold is None or launches_us is None or cold.clock is not Clock.EVENTS:
+        return
+    if launches_us < _STARVED_SHARE * cold.median_us:
+        yield (
+            f"The GPU worked for {format_us(launches_us)} of the {format_us(cold.median_us)} and "
+            "waited for the host the rest: this is the time of launching rather than of the "
+            "kernels."
+        )
