@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+_LEAST_COPY_SHARE, _MOST_COPY_SHARE = 0.5, 0.75
+"""Share of reads in the mixes that the copy ceiling is measured with: 1:1 to 3:1."""
+
 
 class DeviceKind(StrEnum):
     """The two kinds of device a chain can run on."""
@@ -31,8 +34,29 @@ class Ceilings:
 
     @property
     def memory_bytes_per_s(self) -> float:
-        """The highest rate any of the three patterns reached: the roofline's slope."""
+        """The highest rate any of the three patterns reached: the roofline's slope.
+
+        One slope is drawn for runs of every mix, so it is the one that bounds them all.
+        """
         return max(self.copy_bytes_per_s, self.read_bytes_per_s, self.write_bytes_per_s)
+
+    def bytes_per_s(self, bytes_read: int, bytes_written: int) -> float:
+        """The rate that memory reaches at a mix of reads and writes.
+
+        From 1:1 to 3:1 it is the copy's. Beyond that the time of a byte goes over to that of the
+        read-only or write-only kernel. What only reads never turns the bus round, so it is not
+        held to a sum that happens to be slower than a copy.
+        """
+        whole = bytes_read + bytes_written
+        share = bytes_read / whole if whole else 0.5
+        if share < _LEAST_COPY_SHARE:
+            end, weight = self.write_bytes_per_s, 1 - share / _LEAST_COPY_SHARE
+        else:
+            end = max(self.read_bytes_per_s, self.copy_bytes_per_s)
+            weight = max(0.0, (share - _MOST_COPY_SHARE) / (1 - _MOST_COPY_SHARE))
+        if min(end, self.copy_bytes_per_s) <= 0:
+            return 0.0
+        return 1 / (weight / end + (1 - weight) / self.copy_bytes_per_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

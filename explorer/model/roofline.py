@@ -13,7 +13,7 @@ from explorer.model.device import Ceilings
 from explorer.model.opgraph import OpKind
 from explorer.model.run import Launch, Pedigree, Run
 from explorer.model.tensor import TensorRole
-from explorer.model.traffic import achieved_bytes_per_s, run_traffic
+from explorer.model.traffic import achieved_bytes_per_s, launch_traffic, run_traffic
 
 
 class Bound(StrEnum):
@@ -116,18 +116,19 @@ def why_no_point(run: Run) -> str:
 def floor(run: Run) -> Floor | None:
     """The least time for the run's chain on its device; None without measured ceilings.
 
-    Memory: every input read once and every output written once. Arithmetic: the matmuls at the
-    rate of the chain's dtype, everything else at the fp32 rate; the two can overlap.
+    Memory: every input read once and every output written once, at that mix's rate. Arithmetic:
+    the matmuls at the rate of the chain's dtype, everything else at the fp32 rate; the two can
+    overlap.
     """
     ceilings = run.device.ceilings
-    if ceilings is None or ceilings.memory_bytes_per_s <= 0:
-        return None
-    n_bytes = sum(
-        tensor.n_bytes
-        for tensor in run.graph.tensors
-        if tensor.role in (TensorRole.INPUT, TensorRole.OUTPUT)
+    inputs, outputs = (
+        sum(tensor.n_bytes for tensor in run.graph.tensors if tensor.role is role)
+        for role in (TensorRole.INPUT, TensorRole.OUTPUT)
     )
-    memory_us = n_bytes / ceilings.memory_bytes_per_s * 1e6
+    rate = 0.0 if ceilings is None else ceilings.bytes_per_s(inputs, outputs)
+    if ceilings is None or rate <= 0:
+        return None
+    memory_us = (inputs + outputs) / rate * 1e6
     matmul = sum(op.flops for op in run.graph.ops if op.kind is OpKind.MATMUL)
     arithmetic_us = max(
         _time_us(matmul, ceilings.flops_per_s.get(run.chain.dtype)),
@@ -139,7 +140,7 @@ def floor(run: Run) -> Floor | None:
     return Floor(
         time_us=max(memory_us, arithmetic_us),
         bound=Bound.MEMORY if is_memory else Bound.ARITHMETIC,
-        n_bytes=n_bytes,
+        n_bytes=inputs + outputs,
     )
 
 
@@ -148,13 +149,15 @@ def _time_us(flops: int, flops_per_s: float | None) -> float:
 
 
 def share_of_ceiling(launch: Launch, ceilings: Ceilings | None) -> float | None:
-    """A launch's achieved bandwidth over the measured ceiling, 0 to 1.
+    """A launch's achieved bandwidth over the measured ceiling of its own mix, 0 to 1.
 
     Returns:
         None where a part is unknown. Above 1 the ceilings are out of date: callers say so and
         never print the number.
     """
-    achieved = achieved_bytes_per_s(launch)
-    if achieved is None or ceilings is None or ceilings.memory_bytes_per_s <= 0:
+    achieved, moved = achieved_bytes_per_s(launch), launch_traffic(launch).best
+    if achieved is None or moved is None or ceilings is None:
         return None
-    return achieved[0] / ceilings.memory_bytes_per_s
+    read, written, _ = moved
+    ceiling = ceilings.bytes_per_s(read, written)
+    return achieved[0] / ceiling if ceiling > 0 else None

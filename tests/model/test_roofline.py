@@ -110,7 +110,12 @@ def test_a_chain_without_matmuls_is_bound_by_memory() -> None:
     found = floor(replace(run, graph=replace(run.graph, ops=ops)))
     assert found is not None
     assert found.bound is Bound.MEMORY
-    assert found.time_us == pytest.approx(found.n_bytes / 4.2e12 * 1e6)
+    # Four inputs to one output, of which a fifth goes beyond 3:1.
+    inputs, outputs = 3 * 2 * 16 * 4096 * 64 * 2 + 4096 * 4096 * 2, 2 * 16 * 4096 * 64 * 2
+    assert found.n_bytes == inputs + outputs
+    beyond = (inputs / (inputs + outputs) - 0.75) / 0.25
+    a_byte_us = (beyond / 4.2e12 + (1 - beyond) / 4e12) * 1e6
+    assert found.time_us == pytest.approx(found.n_bytes * a_byte_us)
 
 
 def test_no_ceilings_no_floor() -> None:
@@ -122,9 +127,40 @@ def test_share_of_the_ceiling() -> None:
         kernel="k", title="k", duration_us=100.0, bytes_read=Bytes(counted=150_000_000),
         bytes_written=Bytes(counted=60_000_000),
     )  # fmt: skip
-    assert share_of_ceiling(launch, CEILINGS) == pytest.approx(2.1e12 / 4.2e12)
+    assert share_of_ceiling(launch, CEILINGS) == pytest.approx(2.1e12 / 4e12)
     assert share_of_ceiling(launch, None) is None
     assert share_of_ceiling(replace(launch, duration_us=None), CEILINGS) is None
     faster = share_of_ceiling(replace(launch, duration_us=10.0), CEILINGS)
     assert faster is not None
     assert faster > 1
+
+
+@pytest.mark.parametrize(
+    ("read", "written", "rate"),
+    [
+        (1, 1, 4e12),
+        (3, 1, 4e12),
+        (2, 1, 4e12),
+        (1, 0, 4.2e12),
+        (0, 1, 3e12),
+        (0, 0, 4e12),
+        (7, 1, 2 / (1 / 4.2e12 + 1 / 4e12)),
+        (1, 3, 2 / (1 / 3e12 + 1 / 4e12)),
+    ],
+)
+def test_a_mix_has_the_ceiling_between_those_measured(read: int, written: int, rate: float) -> None:
+    assert CEILINGS.bytes_per_s(read, written) == pytest.approx(rate)
+
+
+def test_reading_alone_is_not_held_to_a_slower_sum() -> None:
+    slow_sum = replace(CEILINGS, read_bytes_per_s=3.9e12)
+    assert slow_sum.bytes_per_s(1, 0) == pytest.approx(4e12)
+    assert replace(CEILINGS, write_bytes_per_s=0.0).bytes_per_s(0, 1) == 0.0
+
+
+def test_a_write_is_judged_by_what_writing_reaches() -> None:
+    fill = Launch(
+        kernel="k", title="k", duration_us=100.0, bytes_read=Bytes(counted=0),
+        bytes_written=Bytes(counted=270_000_000),
+    )  # fmt: skip
+    assert share_of_ceiling(fill, CEILINGS) == pytest.approx(0.9)
