@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -12,13 +13,20 @@ _REMEDY = "on Debian or Ubuntu: `apt install g++ python3-dev`"
 
 
 def cxx_compiler() -> str | None:
-    """Path of the C++ compiler that Inductor's CPU back end would use, None if there is none."""
-    return _first_of(os.environ.get("CXX"), "g++", "clang++", "g++-13", "g++-12", "g++-11")
+    """Path of the C++ compiler that Inductor's CPU back end would use, None if there is none.
+
+    It takes no other than these: with clang alone on Linux, ``CXX`` has to name it.
+    """
+    usual = "clang++" if sys.platform == "darwin" else "g++"
+    return shutil.which(os.environ.get("CXX", usual))
 
 
 def c_compiler() -> str | None:
     """Path of the C compiler that Triton would use, None if there is none."""
-    return _first_of(os.environ.get("CC"), "gcc", "clang", "cc")
+    named = os.environ.get("CC")
+    if named is not None:
+        return shutil.which(named)
+    return shutil.which("gcc") or shutil.which("clang")
 
 
 def python_headers() -> Path | None:
@@ -50,12 +58,4 @@ def compile_refusal(device: torch.device) -> str | None:
             f"torch.compile needs a GPU of compute capability 7.0 or newer, and this one has "
             f"{major}.{minor}; run eager on it."
         )
-    return None
-
-
-def _first_of(*names: str | None) -> str | None:
-    for name in names:
-        path = shutil.which(name) if name else None
-        if path is not None:
-            return path
     return None
