@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import sysconfig
+import venv
 import zipfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from explorer.model.strategies import all_specs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 pytestmark = pytest.mark.slow
 
 # Run where the checkout is out of sight, with nothing of the project but the installed wheel.
-READ_RECORDINGS = """
-import json, sys
+READ_RECORDING = """
+import json
 from importlib import resources
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
 import explorer
 from explorer.recording import load_recording
-found = {}
-for entry in resources.files("assets").joinpath("recordings").iterdir():
-    if entry.name.endswith(".kx"):
-        with resources.as_file(entry) as path:
-            found[entry.name] = [run.strategy.name for run in load_recording(path)]
-print(json.dumps({"explorer": explorer.__file__, "recordings": found}))
+entry = resources.files("assets") / "recordings" / "attention-h200.kx"
+with resources.as_file(entry) as path:
+    runs = load_recording(path)
+    counted = [any(launch.bytes_read.counted for launch in run.launches) for run in runs]
+    specs = [run.strategy.spec for run in runs]
+    print(json.dumps([explorer.__file__, str(path), specs, runs[0].device.name, counted]))
 """
 
 
@@ -57,22 +64,51 @@ def test_every_source_and_asset_is_in_the_wheel(wheel: Path, checkout_copy: Path
     assert not [name for name in packed if name.startswith(("tests/", "tools/"))]
 
 
-def test_a_shipped_recording_opens_from_an_installed_wheel(wheel: Path, tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-    subprocess.run([*install, "--target", str(site), str(wheel)], check=True)
-
-    done = subprocess.run(
-        [sys.executable, "-c", READ_RECORDINGS, str(site)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+@pytest.fixture
+def environment(wheel: Path, tmp_path: Path) -> Path:
+    """A virtual environment that has the wheel, and from this one the packages it needs."""
+    home = tmp_path / "environment"
+    venv.create(home, with_pip=False, symlinks=True)
+    python = home / "bin" / "python"
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "--python", str(python)),
+            *("install", "--quiet", "--no-deps", str(wheel)),
+        ],
+        check=True,
     )
+    (site,) = home.glob("lib/python*/site-packages")
+    # The folder is searched, but path files in it are not read: no editable checkout comes along.
+    (site / "needed.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    return home
 
+
+def run_there(command: Sequence[str | Path], folder: Path) -> str:
+    """Run a command in a folder with nothing of these tests' own surroundings; give its stdout."""
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        command, cwd=folder, env=environ, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
-    assert Path(answer["explorer"]).is_relative_to(site)
-    assert answer["recordings"], "the wheel holds no recording"
-    assert all("eager" in strategies for strategies in answer["recordings"].values())
-    assert (site / "bin" / "kernel-explorer").is_file()
+    return done.stdout
+
+
+def test_a_shipped_recording_opens_from_an_installed_wheel(
+    environment: Path, tmp_path: Path
+) -> None:
+    told = run_there([environment / "bin" / "python", "-c", READ_RECORDING], tmp_path)
+
+    module, path, specs, device, counted = json.loads(told)
+    assert Path(module).is_relative_to(environment)
+    assert Path(path).is_relative_to(environment)
+    assert specs == list(all_specs())
+    assert device == "NVIDIA H200"
+    assert all(counted)
+
+    # The commands that the wheel installs: one reads the recording, one draws with its fonts.
+    program = environment / "bin" / "kernel-explorer"
+    table = run_there([program, "show", path], tmp_path)
+    assert table.startswith("Attention, as in the textbook (attention)\n")
+    run_there([program, "export", path, "scene.png", "--view", "scene"], tmp_path)
+    assert (tmp_path / "scene.png").read_bytes().startswith(b"\x89PNG")
+    run_there([environment / "bin" / "kernel-explorer-window", "--version"], tmp_path)
