@@ -14,6 +14,10 @@ class DeviceLostError(ExplorerError):
     """The device can no longer be used by this process."""
 
 
+class NoRoomError(ExplorerError):
+    """There was too little memory for a part of the work that the rest does not need."""
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether memory was what it lacked, on the device or the host."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):

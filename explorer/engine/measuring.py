@@ -4,6 +4,7 @@ import dataclasses
 import gc
 import logging
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from explorer.engine.comparison import Comparison
-from explorer.engine.faults import is_device_lost, sentence_for
+from explorer.engine.faults import is_device_lost, is_out_of_memory, sentence_for
 from explorer.engine.fitting import estimate
 from explorer.engine.measure.clocks import clock_reader, full_sm_mhz
 from explorer.engine.measure.counting import CounterSource
@@ -75,6 +76,8 @@ class Measuring:
         except Exception as error:
             # Whatever a compiler or a kernel raises, the other strategies have to go on.
             _logger.exception("%s failed", spec)
+            # Whoever keeps the log record keeps the traceback, but not the tensors in its frames.
+            traceback.clear_frames(error.__traceback__)
             self.lost = is_device_lost(error)
             size_parameter = self.maker.plan.code.size_parameter
             return self.maker.failed(strategy, sentence_for(error, spec, size_parameter))
@@ -92,7 +95,7 @@ class Measuring:
             record = self._record(strategy, built, observation)
             timing = self._time(spec, built, read_clocks, record)
             clocks_after = read_clocks()
-            checks = self._check_randomness(strategy, built)
+            checks, unchecked = self._check_randomness(strategy, built)
         accuracy, complaints = self._compare(strategy, checks)
         cost = CompileCost(first_call_s=first_call_s, graph_breaks=built.graph_breaks)
         blank = self.maker.blank(strategy, built.backend)
@@ -113,6 +116,7 @@ class Measuring:
                 *built.notes,
                 *record.warnings,
                 *timing_doubts(timing, full_sm_mhz(device)),
+                *unchecked,
                 *complaints,
             ),
         )
@@ -182,17 +186,33 @@ class Measuring:
             return dataclasses.replace(record.counters, sentence=self.no_counters)
         return record.counters
 
-    def _check_randomness(self, strategy: Strategy, built: Built) -> tuple[DistributionCheck, ...]:
+    def _check_randomness(
+        self, strategy: Strategy, built: Built
+    ) -> tuple[tuple[DistributionCheck, ...], tuple[str, ...]]:
+        """The checks, and what could not be checked in words: the rest of the run stands."""
         spec = strategy.spec
         self.progress.begin(Stage.ACCURACY, f"Comparing {spec} with the fp64 reference", spec)
-        return () if self.comparison is None else self.comparison.distribution(built)
+        if self.comparison is None:
+            return (), ()
+        try:
+            return self.comparison.distribution(built), ()
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            return (), (f"There was too little memory to check the randomness of {spec}.",)
 
     def _compare(
         self, strategy: Strategy, checks: tuple[DistributionCheck, ...]
     ) -> tuple[Accuracy | None, tuple[str, ...]]:
+        """The error, or why there is none in words."""
         if self.comparison is None:
             return None, ()
-        error = self.comparison.error(strategy)
+        try:
+            error = self.comparison.error(strategy)
+        except (RuntimeError, MemoryError) as failure:
+            if not is_out_of_memory(failure):
+                raise
+            return None, (f"There was too little memory to find the error of {strategy.spec}.",)
         if error is None:
             return None, (f"The result of {strategy.spec} holds values that are not finite.",)
         return self.comparison.judge(error, checks), ()

@@ -13,11 +13,12 @@ from explorer.engine.cupti.counters import CounterAbility, DramCounters, counter
 from explorer.engine.cupti.errors import CounterRefused
 from explorer.engine.devices import describe, list_devices, resolve_device, versions
 from explorer.engine.doctor import examine
-from explorer.engine.faults import is_out_of_memory
+from explorer.engine.faults import NoRoomError, is_out_of_memory, sentence_for
 from explorer.engine.fitting import Room, estimate, plan_that_fits, refuse
 from explorer.engine.measure.ceilings import CeilingsStore, measure_ceilings
 from explorer.engine.measuring import Measuring, give_memory_back
 from explorer.engine.prepare import Plan, make_ready
+from explorer.engine.prepared import Prepared
 from explorer.engine.progress import ProgressReporter
 from explorer.engine.run_maker import RunMaker
 from explorer.engine.strategies import STRATEGIES, Strategy, find_strategy
@@ -109,13 +110,7 @@ class Session:
         emit(_captured(plan, [eager]))
 
     def _run(self, request: RunRequest, emit: Emit) -> None:
-        _check_direction(request.direction)
-        if not request.strategies:
-            raise UsageError("No strategy was named; eager and compile are the usual ones.")
-        if not request.timing_s > 0:
-            raise UsageError(f"timing_s={request.timing_s} is no time; it must be above 0.")
-        if not 0 <= request.seed < MOST_SEED:
-            raise UsageError(f"seed={request.seed} is out of range: it takes 0 to {MOST_SEED - 1}.")
+        _check_request(request)
         where = resolve_device(request.device)
         strategies = [find_strategy(spec) for spec in request.strategies]
         if where.type == "cuda":
@@ -125,39 +120,41 @@ class Session:
         progress = ProgressReporter(emit, strategies, with_ceilings=wants_ceilings)
         progress.begin(Stage.CAPTURE, f"Capturing {request.chain}")
         _check_strategies(request, strategies, where)
+        warnings: tuple[str, ...] = ()
         if wants_ceilings and device.drives_display:
             # They decide there how large a chain may be.
-            device = self._with_ceilings(device, progress, emit)
+            device, warnings = self._with_ceilings(device, progress, emit)
             wants_ceilings = False
         room = Room.of(device)
         plan, lowered = plan_that_fits(request.chain, request.parameters, strategies, room)
         emit(_captured(plan, strategies))
         if wants_ceilings:
-            device = self._with_ceilings(device, progress, emit)
+            device, warnings = self._with_ceilings(device, progress, emit)
         maker = RunMaker(
             plan=plan,
             device=device,
             versions=self._versions(),
             seed=request.seed,
-            warnings=lowered,
+            warnings=(*lowered, *warnings),
         )
         refusals = [refuse(plan, request.parameters, s, room) for s in strategies]
-        if None in refusals:
-            with self._counters(device) as (counters, no_counters):
-                measuring = Measuring(
-                    maker=maker,
-                    prepared=make_ready(plan, request.seed),
-                    counters=counters,
-                    no_counters=no_counters,
-                    timing_s=request.timing_s,
-                    progress=progress,
-                )
-                eager_fits = refuse(plan, request.parameters, find_strategy("eager"), room) is None
-                self._compare_with_truth(measuring, eager_fits=eager_fits)
-                self._measure(measuring, strategies, refusals, emit)
-        else:
+        prepared, refusals = _make_ready(plan, request.seed, strategies, refusals)
+        if prepared is None:
             for strategy, refusal in zip(strategies, refusals, strict=True):
                 emit(RunFinished(run=maker.failed(strategy, str(refusal))))
+            return
+        with self._counters(device) as (counters, no_counters):
+            measuring = Measuring(
+                maker=maker,
+                prepared=prepared,
+                counters=counters,
+                no_counters=no_counters,
+                timing_s=request.timing_s,
+                progress=progress,
+            )
+            eager_fits = refuse(plan, request.parameters, find_strategy("eager"), room) is None
+            self._compare_with_truth(measuring, eager_fits=eager_fits)
+            self._measure(measuring, strategies, refusals, emit)
 
     def _measure(
         self,
@@ -189,16 +186,36 @@ class Session:
             )
         give_memory_back(measuring.prepared.device)
 
-    def _with_ceilings(self, device: Device, progress: ProgressReporter, emit: Emit) -> Device:
+    def _with_ceilings(
+        self, device: Device, progress: ProgressReporter, emit: Emit
+    ) -> tuple[Device, tuple[str, ...]]:
+        """The device with its ceilings, or as it is and why; a run goes on without them."""
         progress.begin(Stage.CEILINGS, f"Measuring what {device.name} reaches at best")
-        ceilings = self._measure_ceilings(device)
+        try:
+            ceilings = self._measure_ceilings(device)
+        except NoRoomError as error:
+            return device, (str(error),)
         self._emit_ceilings(device, ceilings, emit)
-        return dataclasses.replace(device, ceilings=ceilings)
+        return dataclasses.replace(device, ceilings=ceilings), ()
 
     def _measure_ceilings(self, device: Device) -> Ceilings:
-        ceilings = measure_ceilings(device)
+        """Measure and keep them.
+
+        Raises:
+            NoRoomError: There was too little memory.
+        """
+        try:
+            ceilings = measure_ceilings(device)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            raise NoRoomError(
+                f"The ceilings of {device.name} are not known: too little memory is free to "
+                "measure them; close what else uses it, then measure them again."
+            ) from error
+        finally:
+            give_memory_back(torch.device(device.id))
         self._store.save(device, ceilings)
-        give_memory_back(torch.device(device.id))
         return ceilings
 
     def _emit_ceilings(self, device: Device, ceilings: Ceilings, emit: Emit) -> None:
@@ -252,6 +269,37 @@ def _strategy_ability(strategy: Strategy, kind: DeviceKind, where: torch.device)
     return StrategyAbility(
         spec=strategy.spec, title=strategy.title, available=reason is None, reason=reason
     )
+
+
+def _make_ready(
+    plan: Plan, seed: int, strategies: Sequence[Strategy], refusals: list[str | None]
+) -> tuple[Prepared | None, list[str | None]]:
+    """The inputs, if any strategy is to run; without room for them each has a refusal."""
+    if None not in refusals:
+        return None, refusals
+    try:
+        return make_ready(plan, seed), refusals
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+        smaller = plan.code.size_parameter
+        given = zip(strategies, refusals, strict=True)
+        return None, [already or sentence_for(error, s.spec, smaller) for s, already in given]
+
+
+def _check_request(request: RunRequest) -> None:
+    """Refuse what makes no sense, whatever the chain and the device.
+
+    Raises:
+        UsageError: Alike.
+    """
+    _check_direction(request.direction)
+    if not request.strategies:
+        raise UsageError("No strategy was named; eager and compile are the usual ones.")
+    if not request.timing_s > 0:
+        raise UsageError(f"timing_s={request.timing_s} is no time; it must be above 0.")
+    if not 0 <= request.seed < MOST_SEED:
+        raise UsageError(f"seed={request.seed} is out of range: it takes 0 to {MOST_SEED - 1}.")
 
 
 def _check_direction(direction: Direction) -> None:

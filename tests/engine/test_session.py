@@ -2,13 +2,16 @@
 
 import dataclasses
 import os
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
-from explorer.engine import session
+from explorer.engine import measuring, session
+from explorer.engine.comparison import Comparison
+from explorer.engine.faults import NoRoomError
 from explorer.engine.measure import ceilings
 from explorer.engine.measure.ceilings import CeilingsStore
 from explorer.engine.prepared import Prepared
@@ -357,6 +360,89 @@ def test_without_room_for_the_reference_a_run_has_the_rest(
     assert run.launches
     assert run.accuracy is None
     assert "The error is not known: there was too little memory to compute it." in run.warnings
+
+
+def without_memory(*_arguments: object, **_named: object) -> None:
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+
+def once_without_memory(
+    patch: pytest.MonkeyPatch, owner: object, name: str
+) -> list[weakref.ref[torch.Tensor]]:
+    """Let a function fail the first time, with a large tensor in its hands."""
+    original = getattr(owner, name)
+    failed: list[weakref.ref[torch.Tensor]] = []
+
+    def fails_once(*arguments: object, **named: object) -> object:
+        if failed:
+            assert failed[0]() is None, "the memory of the strategy that failed is still held"
+            return original(*arguments, **named)
+        held = torch.ones(1 << 20)
+        failed.append(weakref.ref(held))
+        without_memory(held)
+        return held
+
+    patch.setattr(owner, name, fails_once)
+    return failed
+
+
+@pytest.mark.parametrize("stage", ["measure_peak", "record_launches", "time_call"])
+def test_without_memory_in_a_stage_the_run_fails_and_the_next_has_it_back(
+    engine: Session, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    failed = once_without_memory(monkeypatch, measuring, stage)
+    sdpa, eager = runs(engine, "sdpa", "eager")
+    assert failed
+    assert sdpa.error == "sdpa ran out of memory; choose a smaller seq_len or batch."
+    assert sdpa.launches == ()
+    assert eager.error is None
+    assert not engine.needs_restart
+
+
+@pytest.mark.parametrize(
+    ("step", "sentence"),
+    [
+        ("distribution", "There was too little memory to check the randomness of sdpa."),
+        ("error", "There was too little memory to find the error of sdpa."),
+    ],
+)
+def test_without_memory_for_the_accuracy_the_rest_of_the_run_stands(
+    engine: Session, monkeypatch: pytest.MonkeyPatch, step: str, sentence: str
+) -> None:
+    # Eager's own error comes first, by the same way.
+    monkeypatch.setattr(Comparison, "measure_eager", lambda _self, *, whole: None)
+    failed = once_without_memory(monkeypatch, Comparison, step)
+    sdpa, eager = runs(engine, "sdpa", "eager")
+    assert failed
+    assert sdpa.error is None
+    assert sdpa.launches
+    assert sdpa.timing is not None
+    assert sentence in sdpa.warnings
+    assert (sdpa.accuracy is None) is (step == "error")
+    assert not any("too little memory" in warning for warning in eager.warnings)
+    assert eager.accuracy is not None
+
+
+def test_without_memory_for_the_inputs_each_strategy_says_so(
+    engine: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "make_ready", without_memory)
+    eager, sdpa = runs(engine, "eager", "sdpa")
+    assert eager.error == "eager ran out of memory; choose a smaller seq_len or batch."
+    assert sdpa.error == "sdpa ran out of memory; choose a smaller seq_len or batch."
+
+
+def test_without_memory_for_the_ceilings_a_run_goes_on(
+    engine: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "measure_ceilings", without_memory)
+    [run] = runs(engine, "eager")
+    assert run.error is None
+    assert run.device.ceilings is None
+    assert run.launches
+    assert run.warnings[0].startswith(f"The ceilings of {run.device.name} are not known")
+    with pytest.raises(NoRoomError, match="close what else uses it"):
+        engine.handle(CeilingsRequest(), lambda _reply: None)
 
 
 def test_abilities_say_which_strategies_run_here(engine: Session) -> None:
