@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 from explorer.chains.descriptor import OpName
 from explorer.engine.chain_functions.base import DTYPE_NAMES, InputSpec
+from explorer.engine.internals import internal, settings
 from explorer.engine.op_facts import flops_of, is_view, kind_of
 from explorer.engine.prepared import CapturedNode, ChainFunction
 from explorer.model.errors import ExplorerError
@@ -91,7 +91,8 @@ def capture(
 def _export(
     function: ChainFunction, input_specs: Mapping[str, InputSpec], device: torch.device
 ) -> torch.fx.GraphModule:
-    with FakeTensorMode():
+    fake_tensors = internal("torch._subclasses.fake_tensor:FakeTensorMode")
+    with fake_tensors():
         inputs = tuple(
             torch.empty(spec.shape, dtype=spec.dtype, device=device)
             for spec in input_specs.values()
@@ -99,7 +100,7 @@ def _export(
     with (
         warnings.catch_warnings(),
         torch.no_grad(),
-        torch._dynamo.config.patch(enable_dynamo_decompositions=False),
+        settings("torch._dynamo.config", enable_dynamo_decompositions=False),
     ):
         # Export warns of deprecations in its own code, which differ between releases.
         warnings.simplefilter("ignore")

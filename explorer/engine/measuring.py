@@ -14,6 +14,7 @@ import torch
 from explorer.engine.comparison import Comparison
 from explorer.engine.faults import is_device_lost, is_out_of_memory, sentence_for
 from explorer.engine.fitting import estimate
+from explorer.engine.internals import InternalMovedError
 from explorer.engine.measure.clocks import clock_reader, full_sm_mhz
 from explorer.engine.measure.counting import CounterSource
 from explorer.engine.measure.doubts import timing_doubts
@@ -91,7 +92,7 @@ class Measuring:
         clocks_before = read_clocks()
         built, observation, first_call_s = self._build(strategy)
         with closing(built):
-            peak = measure_peak(built.call, device=device, uses_graph=built.uses_graph)
+            peak, no_peak = self._peak(built)
             record = self._record(strategy, built, observation)
             timing = self._time(spec, built, read_clocks, record)
             clocks_after = read_clocks()
@@ -104,7 +105,7 @@ class Measuring:
             tensors=record.tensors,
             launches=record.launches,
             timing=timing,
-            memory=self._memory(strategy, peak, record),
+            memory=None if peak is None else self._memory(strategy, peak, record),
             compile=cost if strategy.compiles else None,
             accuracy=accuracy,
             counters=self._counters(record),
@@ -114,6 +115,7 @@ class Measuring:
             warnings=(
                 *blank.warnings,
                 *built.notes,
+                *no_peak,
                 *record.warnings,
                 *timing_doubts(timing, full_sm_mhz(device)),
                 *unchecked,
@@ -131,6 +133,14 @@ class Measuring:
             built = strategy.build(self.prepared)
         synchronize(self.prepared.device)
         return built, observation, time.perf_counter() - started_s
+
+    def _peak(self, built: Built) -> tuple[Peak | None, tuple[str, ...]]:
+        """The peak of a call, or why it is not known."""
+        device = self.prepared.device
+        try:
+            return measure_peak(built.call, device=device, uses_graph=built.uses_graph), ()
+        except InternalMovedError as error:
+            return None, (f"The peak memory is not known: {error}",)
 
     def _record(
         self, strategy: Strategy, built: Built, observation: CompileObservation

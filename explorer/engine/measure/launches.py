@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
+from explorer.engine.internals import InternalMovedError
 from explorer.engine.measure.assemble import (
     Recorded,
     on_gpu,
@@ -114,8 +115,12 @@ class _Recorder:
 
     def on_cpu(self) -> LaunchRecord:
         """Record the calls, then time them in passes of their own."""
-        is_compiled = calls_compiled_graph(self.call)
-        recorded = self._record(self.call, is_compiled)
+        try:
+            is_compiled = calls_compiled_graph(self.call)
+            recorded = self._record(self.call, is_compiled)
+        except InternalMovedError as error:
+            self.warnings.append(f"The launches are not known: {error}")
+            return self._result((), None, Counters(sentence=_NOT_RECORDED))
         launches = recorded.launches()
         expected = tuple(call.name for call in recorded.calls)
         passes = [self._timed(is_compiled) for _ in range(_TRACED_CALLS)]
@@ -129,12 +134,16 @@ class _Recorder:
 
     def on_cuda(self, counters: CounterSource | None) -> LaunchRecord:
         """Trace the call, record its twin, and join the two by the names of the kernels."""
-        is_compiled = calls_compiled_graph(self.call)
-        twin = self._twin()
         passes = self._traced(self.call)
         events = passes[0]
         slots = common_axis([[(e.start_us, e.duration_us) for e in p] for p in passes])
-        recorded, labelled = self._on_twin(twin, is_compiled)
+        twin = self._twin()
+        try:
+            is_compiled = calls_compiled_graph(self.call)
+            recorded, labelled = self._on_twin(twin, is_compiled)
+        except InternalMovedError as error:
+            self.warnings.append(f"Only names and times of the launches are known: {error}")
+            return self._result(traced_alone(events, slots), None, Counters(sentence=_NOT_RECORDED))
         offset = place_in(names(events), names(labelled)) if labelled else None
         if recorded is None or offset is None:
             if recorded is not None:

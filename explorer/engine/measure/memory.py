@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from explorer.engine.internals import moved
 from explorer.model.run import Launch
 
 
@@ -37,6 +38,9 @@ def measure_peak(
         call: Runs the work, warmed up.
         device: Where.
         uses_graph: Whether it replays a CUDA graph, whose memory is held between calls.
+
+    Raises:
+        InternalMovedError: torch does not tell.
     """
     if device.type == "cuda":
         return _cuda_peak(call, device, uses_graph)
@@ -58,14 +62,17 @@ def _cuda_peak(call: Callable[[], object], device: torch.device, uses_graph: boo
 
 
 def graph_pool_bytes(device: torch.device) -> int:
-    """Bytes reserved by the private pools of CUDA graphs on a device."""
+    """Bytes reserved by the private pools of CUDA graphs on a device.
+
+    Raises:
+        InternalMovedError: torch does not tell.
+    """
     index = torch.cuda.current_device() if device.index is None else device.index
     snapshot: Callable[[], list[dict[str, Any]]] = torch.cuda.memory_snapshot
-    return sum(
-        segment["total_size"]
-        for segment in snapshot()
-        if segment["device"] == index and tuple(segment.get("segment_pool_id", (0, 0))) != (0, 0)
-    )
+    segments = [segment for segment in snapshot() if segment["device"] == index]
+    if any("segment_pool_id" not in segment for segment in segments):
+        raise moved("segment_pool_id in its memory snapshot", "to find a CUDA graph's memory")
+    return sum(s["total_size"] for s in segments if tuple(s["segment_pool_id"]) != (0, 0))
 
 
 def _cpu_peak(call: Callable[[], object]) -> int:
@@ -74,7 +81,7 @@ def _cpu_peak(call: Callable[[], object]) -> int:
     del result
     recorded = getattr(profiler.profiler, "kineto_results", None)
     if recorded is None:
-        raise RuntimeError("torch's profiler recorded nothing")
+        raise moved("kineto_results in its profiler", "to find the peak memory of a CPU")
     changes = [event for event in recorded.events() if event.name() == "[memory]"]
     changes.sort(key=lambda event: event.start_ns())
     return running_peak(event.nbytes() for event in changes)

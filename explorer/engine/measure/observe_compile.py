@@ -11,6 +11,7 @@ Code generation has to run for anything to be seen: Inductor's graph caches must
 generated changes but for one comment a kernel call, ``[Provenance debug handles] name:number``.
 """
 
+import logging
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,8 +21,18 @@ from unittest.mock import patch
 
 import torch
 
+from explorer.engine.internals import (
+    InternalMovedError,
+    internal,
+    patch_point,
+    settings,
+)
 from explorer.engine.op_facts import is_view
 
+_logger = logging.getLogger(__name__)
+
+_PROVENANCE = "torch._inductor.debug:_inductor_triton_kernel_to_post_grad_node_info"
+_CPP = "torch._inductor.codegen.cpp"
 _FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+), in ')
 
 
@@ -110,7 +121,7 @@ class CompileObservation:
 
     def add_module(self, graph: Any) -> None:
         """Note a graph whose code is complete."""
-        provenance = torch._inductor.debug._inductor_triton_kernel_to_post_grad_node_info
+        provenance = internal(_PROVENANCE)
         nodes = {node.name: _graph_node(node) for node in graph.module.graph.nodes}
         origins = ((buffer.get_name(), buffer.get_origin_node()) for buffer in graph.buffers)
         self.modules[graph.cache_key] = ModuleNotes(
@@ -124,35 +135,61 @@ class CompileObservation:
 
 @contextmanager
 def observing_compilation() -> Iterator[CompileObservation]:
-    """Watch what Inductor generates inside the ``with`` block; wrap the compiling call in it."""
-    from torch._inductor.codegen.cpp import KernelGroup
-    from torch._inductor.graph import GraphLowering
-    from torch._inductor.virtualized import V
+    """Watch what Inductor generates inside the ``with`` block; wrap the compiling call in it.
 
+    A torch that cannot be watched still compiles: the observation is then empty, or lacks what
+    could not be seen.
+    """
     observation = CompileObservation()
-    finalize: Callable[..., Any] = KernelGroup.finalize_kernel
-    call_kernel: Callable[..., Any] = KernelGroup.call_kernel
-    to_module: Callable[..., Any] = GraphLowering.compile_to_module
+    with ExitStack() as stack:
+        level = {"trace.provenance_tracking_level": 1}
+        stack.enter_context(settings("torch._inductor.config", **level))
+        try:
+            for owner, name, hook in _hooks(observation):
+                stack.enter_context(patch.object(owner, name, hook))
+        except InternalMovedError as error:
+            _logger.warning("the compilation is not observed: %s", error)
+        yield observation
+
+
+def _hooks(observation: CompileObservation) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+    """What takes the place of which method, and notes beside what the method does.
+
+    Raises:
+        InternalMovedError: A method is not there.
+    """
+    graphs = internal("torch._inductor.virtualized:V")
+    internal(_PROVENANCE)
+    groups, finalize_name, finalize = patch_point(f"{_CPP}:KernelGroup.finalize_kernel")
+    _, call_name, call_kernel = patch_point(f"{_CPP}:KernelGroup.call_kernel")
+    lowerings, to_module_name, to_module = patch_point(
+        "torch._inductor.graph:GraphLowering.compile_to_module"
+    )
 
     def finalize_and_note(group: Any, kernel: Any, nodes: list[Any]) -> Any:
-        observation.add_nest(group, nodes)
+        _noting(observation.add_nest, group, nodes)
         return finalize(group, kernel, nodes)
 
     def call_and_note(group: Any, wrapper: Any, kernel_name: str) -> Any:
-        observation.add_function(V.graph, group, kernel_name)
+        _noting(observation.add_function, graphs.graph, group, kernel_name)
         return call_kernel(group, wrapper, kernel_name)
 
     def to_module_and_note(graph: Any) -> Any:
         module = to_module(graph)
-        observation.add_module(graph)
+        _noting(observation.add_module, graph)
         return module
 
-    with ExitStack() as stack:
-        stack.enter_context(torch._inductor.config.patch({"trace.provenance_tracking_level": 1}))
-        stack.enter_context(patch.object(KernelGroup, "finalize_kernel", finalize_and_note))
-        stack.enter_context(patch.object(KernelGroup, "call_kernel", call_and_note))
-        stack.enter_context(patch.object(GraphLowering, "compile_to_module", to_module_and_note))
-        yield observation
+    yield groups, finalize_name, finalize_and_note
+    yield groups, call_name, call_and_note
+    yield lowerings, to_module_name, to_module_and_note
+
+
+def _noting(note: Callable[..., None], *arguments: Any) -> None:
+    """Note something; the compiler goes on even if it looks other than it is known to."""
+    try:
+        note(*arguments)
+    except Exception:
+        _logger.exception("the compiler looks other than what is known of it")
 
 
 def _nest(nodes: list[Any]) -> NestNotes:

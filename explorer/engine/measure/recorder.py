@@ -21,6 +21,7 @@ import torch
 from torch.profiler import record_function
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from explorer.engine.internals import internal, patch_point
 from explorer.engine.measure.calls import (
     CallKind,
     RecordedCall,
@@ -36,6 +37,8 @@ LABEL = "launch-of-call-"
 """Label of a call in a trace, followed by the call's index."""
 
 _MOST_FRAMES = 80
+_COMPILED_GRAPH = "torch._inductor.output_code:CompiledFxGraph.__call__"
+_TRITON_KERNEL = "torch._inductor.runtime.triton_heuristics:CachingAutotuner.run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,18 +187,21 @@ def without_cuda_graphs() -> Iterator[None]:
 
 
 def calls_compiled_graph(call: Callable[[], object]) -> bool:
-    """Whether a call runs a graph that Inductor compiled."""
-    output_code = sys.modules.get("torch._inductor.output_code")
-    if output_code is None:
+    """Whether a call runs a graph that Inductor compiled.
+
+    Raises:
+        InternalMovedError: torch does not let one see.
+    """
+    if "torch._inductor.output_code" not in sys.modules:
         return False
-    original = output_code.CompiledFxGraph.__call__
+    owner, name, original = patch_point(_COMPILED_GRAPH)
     seen = []
 
     def note(graph: Any, inputs: Any) -> Any:
         seen.append(graph)
         return original(graph, inputs)
 
-    with patch.object(output_code.CompiledFxGraph, "__call__", note):
+    with patch.object(owner, name, note):
         call()
     return bool(seen)
 
@@ -209,15 +215,14 @@ def generated_kernels() -> Iterator[tuple[ModuleType, GeneratedKernel]]:
 
 
 def _generated_modules() -> list[ModuleType]:
-    codecache = sys.modules.get("torch._inductor.codecache")
-    return [] if codecache is None else list(codecache.PyCodeCache.modules)
+    if "torch._inductor.codecache" not in sys.modules:
+        return []
+    return list(internal("torch._inductor.codecache:PyCodeCache.modules"))
 
 
 @contextmanager
 def _compiled_graphs(mode: _SeesOperators | None) -> Iterator[None]:
-    from torch._inductor.output_code import CompiledFxGraph
-
-    original = CompiledFxGraph.__call__
+    owner, name, original = patch_point(_COMPILED_GRAPH)
 
     def call(graph: Any, inputs: Any) -> Any:
         run = _without_graph(graph) or functools.partial(original, graph)
@@ -226,7 +231,7 @@ def _compiled_graphs(mode: _SeesOperators | None) -> Iterator[None]:
         with mode:
             return run(inputs)
 
-    with patch.object(CompiledFxGraph, "__call__", call):
+    with patch.object(owner, name, call):
         yield
 
 
@@ -250,11 +255,11 @@ def _without_graph(graph: Any) -> Callable[[Any], Any] | None:
 
 @contextmanager
 def _triton_kernels(observer: Observer) -> Iterator[None]:
-    heuristics = sys.modules.get("torch._inductor.runtime.triton_heuristics")
-    if heuristics is None:
+    module, _, _ = _TRITON_KERNEL.partition(":")
+    if module not in sys.modules:
         yield
         return
-    original = heuristics.CachingAutotuner.run
+    owner, attribute, original = patch_point(_TRITON_KERNEL)
 
     def run(kernel: Any, *args: Any, **kwargs: Any) -> Any:
         name = kernel.inductor_meta.get("kernel_name") or kernel.fn.__name__
@@ -263,7 +268,7 @@ def _triton_kernels(observer: Observer) -> Iterator[None]:
         )
         return observer.around(call, lambda: original(kernel, *args, **kwargs))
 
-    with patch.object(heuristics.CachingAutotuner, "run", run):
+    with patch.object(owner, attribute, run):
         yield
 
 

@@ -1,14 +1,14 @@
 """``torch.compile`` in its modes."""
 
+import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
-import torch._functorch.config
-import torch._inductor.config
 
 from explorer.chains.descriptor import Chain
+from explorer.engine.internals import InternalMovedError, internal, settings
 from explorer.engine.prepared import Prepared
 from explorer.engine.strategies.base import Built, PeakFamily, PeakRule, Strategy
 from explorer.engine.toolchain import compile_refusal
@@ -53,8 +53,8 @@ def _code_generation_runs() -> Iterator[None]:
     """
     with (
         warnings.catch_warnings(),
-        torch._inductor.config.patch(fx_graph_cache=False),
-        torch._functorch.config.patch(enable_autograd_cache=False),
+        settings("torch._inductor.config", fx_graph_cache=False),
+        settings("torch._functorch.config", enable_autograd_cache=False),
     ):
         # The compiler warns of its own use of what torch has deprecated, and of settings that a
         # user of the explorer cannot change.
@@ -72,8 +72,8 @@ def _builder(mode: str | None) -> Callable[[Prepared], Built]:
         def chain(*tensors: torch.Tensor) -> torch.Tensor:
             return function(*tensors)
 
-        torch._dynamo.reset()
-        torch._dynamo.utils.counters.clear()
+        torch.compiler.reset()
+        _break_counts().clear()
 
         new_step: Callable[[], None] = torch.compiler.cudagraph_mark_step_begin
 
@@ -103,12 +103,11 @@ def _builder(mode: str | None) -> Callable[[Prepared], Built]:
 
 def _forget() -> None:
     """Drop what was compiled, and the CUDA graphs with their memory."""
-    torch._dynamo.reset()
+    torch.compiler.reset()
     if torch.cuda.is_available():
-        from torch._inductor.cudagraph_trees import reset_cudagraph_trees
-
-        # Some releases leave them to the garbage collector.
-        reset_cudagraph_trees()
+        # Some releases leave them to the garbage collector, and so does one without the function.
+        with contextlib.suppress(InternalMovedError):
+            internal("torch._inductor.cudagraph_trees:reset_cudagraph_trees")()
 
 
 def _notes(mode: str | None, device: torch.device) -> tuple[str, ...]:
@@ -120,8 +119,16 @@ def _notes(mode: str | None, device: torch.device) -> tuple[str, ...]:
 
 
 def _graph_breaks() -> tuple[GraphBreak, ...]:
-    reasons = torch._dynamo.utils.counters["graph_break"]
-    return tuple(GraphBreak(place="", reason=str(reason)) for reason in reasons)
+    return tuple(GraphBreak(place="", reason=str(reason)) for reason in _break_counts())
+
+
+def _break_counts() -> dict[str, int]:
+    """How often the compiler gave up a graph, by reason; empty where torch does not tell."""
+    try:
+        counts: dict[str, int] = internal("torch._dynamo.utils:counters")["graph_break"]
+    except InternalMovedError:
+        return {}
+    return counts
 
 
 ENTRIES = tuple(
