@@ -136,10 +136,26 @@ def test_counted_bytes_add_up_to_what_a_graph_moves(case: Case) -> None:
         return
     read = sum(launch.bytes_read.counted or 0 for launch in case.record.launches)
     written = sum(launch.bytes_written.counted or 0 for launch in case.record.launches)
-    # What the graph copies into its own memory is in its total only.
-    copies = 2 * (3 * QKV + MASK)
-    assert counters.total_bytes_read == pytest.approx(read, rel=0.05, abs=copies)
-    assert counters.total_bytes_written == pytest.approx(written, rel=0.05, abs=copies)
+    assert counters.total_bytes_read == pytest.approx(read, rel=0.01)
+    assert counters.total_bytes_written == pytest.approx(written, rel=0.01)
+
+
+def test_copies_into_a_graph_are_counted(case: Case) -> None:
+    if case.spec != "compile:reduce-overhead":
+        pytest.skip("only Inductor's CUDA graphs copy their inputs")
+    copies = [launch for launch in case.record.launches if launch.title == "copy"]
+    copied = 3 * QKV + MASK
+    assert sum(c.bytes_read.counted or 0 for c in copies) == pytest.approx(copied, rel=0.05)
+    # The last of what they write may still be in L2.
+    written = sum(c.bytes_written.counted or 0 for c in copies)
+    assert 0.3 * copied < written < 1.7 * copied
+
+
+def test_a_fill_by_the_driver_has_the_bytes_of_the_trace(case: Case) -> None:
+    fills = [launch for launch in case.record.launches if launch.kernel.startswith("Memset")]
+    for fill in fills:
+        assert fill.bytes_read.modelled == 0
+        assert fill.bytes_written.modelled
 
 
 def test_eager_bytes_equal_the_hand_counts(case: Case) -> None:
