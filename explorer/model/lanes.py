@@ -30,7 +30,7 @@ def category_of(launch: Launch) -> Category:
     """Helper (a copy, fill or seed), fused (carries more than one op) or plain."""
     if launch.is_helper:
         return Category.HELPER
-    return Category.FUSED if len(launch.ops) > 1 else Category.PLAIN
+    return Category.FUSED if launch.is_fused else Category.PLAIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -155,6 +155,11 @@ class Launch:
     code: str | None = None
     loop_nests: tuple[LoopNest, ...] = ()
 
+    @property
+    def is_fused(self) -> bool:
+        """Whether ops of the chain share it."""
+        return len(self.ops) > 1 and not self.is_helper
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:

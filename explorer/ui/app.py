@@ -1,4 +1,4 @@
-"""Opens the window: style and fonts first, the worker and the plots once it is on the screen."""
+"""Opens the window: style and fonts first, the worker and the pictures once it is on screen."""
 
 import signal
 import socket
@@ -12,12 +12,17 @@ from PySide6.QtWidgets import QApplication
 
 from explorer.model.device import Abilities, DeviceKind
 from explorer.ui.main_window import MainWindow, prepare_application
+from explorer.ui.preload import Preload
 from explorer.ui.session import Session
 from explorer.ui.store import Store
 from explorer.ui.worker_process import WorkerProcess
 from explorer.worker.client import worker_command, worker_environment
 
 SHIPPED_RECORDING = "attention-h200.kx"
+SCENE, DETAILS, PLOT = (
+    f"explorer.ui.{name}" for name in ("scene_panel", "details_panel", "roofline_plot")
+)
+"""Modules that bring numpy and pyqtgraph, in the order in which they are needed."""
 
 
 def run_window(recording: Path | None, worker_python: Path | None) -> int:
@@ -41,14 +46,16 @@ def run_window(recording: Path | None, worker_python: Path | None) -> int:
     session = Session(store, worker)
     window = MainWindow(store, session, complete=False)
     opening = Opening(window, store, recording)
-    window.first_painted.connect(window.complete)
-    window.first_painted.connect(opening.begin)
+    preload = Preload((SCENE, DETAILS, PLOT))
+    preload.imported.connect(opening.go_on)
+    window.first_painted.connect(preload.start)
     window.first_painted.connect(session.start)
     window.show()
     with_signals = _CloseOnSignal(window.close)
     code = application.exec()
     with_signals.restore()
     session.close()
+    preload.wait()
     return code
 
 
@@ -61,6 +68,14 @@ class Opening(QObject):
         self._store = store
         self._recording = recording
         store.abilities_changed.connect(self._on_abilities)
+
+    def go_on(self, imported: str) -> None:
+        """Put into the window what a module that was imported makes possible."""
+        if imported == DETAILS:
+            self._window.complete()
+            self.begin()
+        elif imported == PLOT:
+            self._window.results.fill()
 
     def begin(self) -> None:
         """Open what can be decided without the worker."""

@@ -11,7 +11,7 @@ from explorer.model.run import Run
 from explorer.ui.card_content import CARD_KEYS, Card, Tone, cards_of
 from explorer.ui.painting import LEFT, PANEL_RADIUS, RIGHT, antialias, draw_text, text_width
 from explorer.ui.theme import DARK, Theme, font
-from explorer.ui.words import DASH, strategy_color_name
+from explorer.ui.words import DASH, run_color_name
 
 BOTTOM_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignBottom
 BIG_HEIGHT, SMALL_HEIGHT = 132, 106
@@ -27,7 +27,7 @@ def draw_card(
         painter: Where to.
         rect: The whole card.
         card: Its words.
-        accent: Colour name of a speed-up's value: the shown strategy's.
+        accent: Colour name of a speed-up's value: the shown run's.
         theme: Colours.
         zoom: Factor on fonts and margins.
     """
@@ -179,6 +179,6 @@ class CardsView(QWidget):
 
     def _refresh(self) -> None:
         run = self._runs[self._shown] if 0 <= self._shown < len(self._runs) else None
-        accent = strategy_color_name(max(self._shown, 0))
+        accent = run_color_name(run) if run else "plain"
         for view, card in zip(self._views, cards_of(run, self._runs), strict=True):
             view.show_card(card, accent, self._theme, self._zoom)

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from explorer.ui.theme import Theme
+from explorer.ui.theme import DARK, Theme
 
 CHEVRON_PX = 4.5
 TEXT_MARGIN_PX = 50
@@ -104,7 +104,7 @@ def draw_chevron(painter: QPainter, middle: QPointF, color: QColor) -> None:
 
 
 class Toggle(QAbstractButton):
-    """A tick box in a colour of its own; Space and a click toggle it."""
+    """A tick box; Space and a click toggle it."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -114,9 +114,9 @@ class Toggle(QAbstractButton):
         self.setFixedSize(22, 22)
         self._on, self._off, self._mark, self._focus = (QColor() for _ in range(4))
 
-    def set_colors(self, theme: Theme, color: str) -> None:
-        """Take the theme, and the name of the colour that says it is on."""
-        self._on, self._off = theme.color(color), theme.color("faint")
+    def set_colors(self, theme: Theme) -> None:
+        """Take other colours."""
+        self._on, self._off = theme.color("compute"), theme.color("faint")
         self._mark, self._focus = theme.color("on_accent"), theme.color("text")
         self.update()
 
@@ -149,6 +149,49 @@ class Toggle(QAbstractButton):
             )
         if self.hasFocus():
             draw_focus(painter, QRectF(self.rect()), self._focus)
+        painter.end()
+
+
+class ProgressBar(QWidget):
+    """A bar that fills. Qt's own paints at once whatever waits to be painted, at every value."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._name = name
+        self._fraction: float | None = None
+        self._theme = DARK
+        self.show_fraction(None)
+
+    @property
+    def fraction(self) -> float | None:
+        """The share that is done, None while nobody knows."""
+        return self._fraction
+
+    def set_theme(self, theme: Theme) -> None:
+        """Take other colours."""
+        self._theme = theme
+        self.update()
+
+    def show_fraction(self, fraction: float | None) -> None:
+        """Show another share, 0 to 1; None where nobody knows it."""
+        self._fraction = fraction
+        words = "under way" if fraction is None else f"{round(100 * fraction)} %"
+        self.setAccessibleName(f"{self._name}: {words}")
+        self.update()
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        groove = QRectF(self.rect())
+        radius = groove.height() / 2
+        painter.setBrush(self._theme.color("line"))
+        painter.drawRoundedRect(groove, radius, radius)
+        painter.setBrush(self._theme.color("compute", 90 if self._fraction is None else 255))
+        share = 1.0 if self._fraction is None else self._fraction
+        groove.setWidth(max(groove.width() * share, groove.height()))
+        painter.drawRoundedRect(groove, radius, radius)
         painter.end()
 
 

@@ -11,6 +11,7 @@ from explorer.ui.status_line import ElidedLabel
 from explorer.ui.store import Store
 from explorer.ui.theme import Theme
 from explorer.ui.timeline_view import TimelineView
+from explorer.ui.turns import Turns
 
 KERNELS_TAB = 1
 
@@ -18,10 +19,12 @@ KERNELS_TAB = 1
 class DetailsPanel(Panel):
     """Three tabs fed from the store; picks in them go back into it."""
 
-    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, store: Store, turns: Turns | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__("Details", parent=parent)
         self._store = store
-        self.timeline = TimelineView()
+        self.timeline = TimelineView(turns=turns)
         self.kernels = KernelTable()
         self.runs = RunsPanel(store)
         self.tabs = QTabWidget()

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF
-from PySide6.QtGui import QFont, QPainter
+from PySide6.QtGui import QPainter
 
 from explorer.model.run import Run
 from explorer.model.traffic import run_traffic
 from explorer.model.units import format_bytes
 from explorer.ui.kernel_columns import COLUMNS, Column, Entry, cell_text, entries_of
+from explorer.ui.kernel_table import cell_font
 from explorer.ui.painting import HEADING_HEIGHT, LEFT, RIGHT, draw_panel, draw_text, text_width
 from explorer.ui.theme import Theme, font
 from explorer.ui.words import DASH, run_title
@@ -84,15 +85,11 @@ def _total_width(columns: Sequence[Column], tables: Sequence[Table]) -> float:
 
 def _width(column: Column, tables: Sequence[Table]) -> float:
     """Wide enough for header and cells of every table."""
-    face = _face(column)
+    face = cell_font(column)
     widths = [text_width(line, font(12, 500)) for line in column.title.split("\n")]
     widths += [text_width(cell_text(column, entry), face) for table in tables for entry in table]
     widest = WIDEST_PX * 1.6 if column.is_code else WIDEST_PX
     return min(max(widths), widest) + PAD_PX + 1
-
-
-def _face(column: Column) -> QFont:
-    return font(12 if column.is_code else 13, mono=column.is_code)
 
 
 def _most_rows(tables: Sequence[Table], height: float) -> int:
@@ -160,5 +157,5 @@ def _draw_row(
         cell = QRectF(x + PAD_PX / 2, corner.y(), width - PAD_PX, ROW_PX)
         align = RIGHT if column.is_number else LEFT
         color = theme.color("muted" if dimmed else "text")
-        draw_text(painter, cell, align, text, _face(column), color)
+        draw_text(painter, cell, align, text, cell_font(column), color)
         x += width

@@ -47,7 +47,7 @@ def choose_shown(runs: Sequence[Run]) -> int:
         Its place, or -1 if no run has launches.
     """
     drawable = [place for place, run in enumerate(runs) if run.launches]
-    fused = [p for p in drawable if any(len(launch.ops) > 1 for launch in runs[p].launches)]
+    fused = [p for p in drawable if any(launch.is_fused for launch in runs[p].launches)]
     return next(iter(fused or drawable), -1)
 
 
@@ -65,7 +65,7 @@ def telling_moment_us(run: Run) -> float | None:
     placed = lane_of(run).schedule
     if placed is None:
         return None
-    fused = [span for span in placed.spans if len(run.launches[span.index].ops) > 1]
+    fused = [span for span in placed.spans if run.launches[span.index].is_fused]
     span = max(fused or placed.spans, key=lambda span: span.duration_us)
     return span.start_us + 0.42 * span.duration_us
 

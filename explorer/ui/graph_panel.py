@@ -24,6 +24,7 @@ from explorer.ui.panel import Panel
 from explorer.ui.state import State
 from explorer.ui.store import Store
 from explorer.ui.theme import DARK, Theme, font
+from explorer.ui.turns import Turns
 
 
 class GraphView(QWidget):
@@ -38,8 +39,9 @@ class GraphView(QWidget):
 
     op_activated = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, turns: Turns | None = None) -> None:
         super().__init__(parent)
+        self._turns = turns or Turns(self)
         self._picture: ChainPicture | None = None
         self._memory = "memory"
         self._empty = ""
@@ -63,19 +65,23 @@ class GraphView(QWidget):
         self._current = min(self._current, max(n_ops - 1, 0))
         self.setMinimumHeight(least_height(n_ops) if picture else 80)
         self.setAccessibleDescription(self._description())
-        self.update()
+        self._update_soon()
 
     def set_active(self, ops: tuple[str, ...]) -> None:
         """Mark the ops of the launch that runs at the playhead."""
         active = " ".join(ops)
         if active != self._active:
             self._active = active
-            self.update()
+            self._update_soon()
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""
         self._theme = theme
-        self.update()
+        self._update_soon()
+
+    def _update_soon(self) -> None:
+        """Repaint, but not in the turn in which the scene does."""
+        self._turns.soon(self, self.update)
 
     @override
     def sizeHint(self) -> QSize:
@@ -192,10 +198,12 @@ class GraphPanel(Panel):
 
     op_activated = Signal(str)
 
-    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, store: Store, turns: Turns | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__("Operator chain", parent=parent)
         self._store = store
-        self.view = GraphView()
+        self.view = GraphView(turns=turns)
         self.view.set_theme(store.theme)
         self.view.op_activated.connect(self.op_activated)
         scroll = QScrollArea()

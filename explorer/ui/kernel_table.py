@@ -11,14 +11,14 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 from typing_extensions import override
 
 from explorer.model.run import Run
 from explorer.model.traffic import run_traffic
 from explorer.model.units import format_bytes
-from explorer.ui.kernel_columns import COLUMNS, Entry, as_tsv, cell_text, entries_of
+from explorer.ui.kernel_columns import COLUMNS, Column, Entry, as_tsv, cell_text, entries_of
 from explorer.ui.theme import DARK, Theme, font
 
 Index = QModelIndex | QPersistentModelIndex
@@ -78,7 +78,7 @@ class KernelTableModel(QAbstractTableModel):
             side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
             return int(side | Qt.AlignmentFlag.AlignVCenter)
         if role == Qt.ItemDataRole.FontRole:
-            return font((12 if column.is_code else 13) * self._zoom, mono=column.is_code)
+            return cell_font(column, self._zoom)
         if role == Qt.ItemDataRole.ForegroundRole:
             return self._color(entry, column.value(entry) is None)
         return None
@@ -106,6 +106,12 @@ class KernelTableModel(QAbstractTableModel):
             return self._theme.color("faint")
         dimmed = entry.nest is not None or entry.of_launch.is_helper
         return self._theme.color("muted" if dimmed else "text")
+
+
+def cell_font(column: Column, zoom: float = 1.0) -> QFont:
+    """The font of a column's cells."""
+    size = (12 if column.is_code else 13) * zoom
+    return font(size, mono=column.is_code, tabular=column.is_number)
 
 
 class _Sorted(QSortFilterProxyModel):

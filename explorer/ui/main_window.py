@@ -31,6 +31,7 @@ from explorer.ui.store import Store
 from explorer.ui.strategies_panel import StrategiesPanel
 from explorer.ui.style_sheet import style_sheet
 from explorer.ui.theme import Theme, font, load_fonts, palette
+from explorer.ui.turns import Turns
 
 if TYPE_CHECKING:
     from explorer.ui.details_panel import DetailsPanel
@@ -64,19 +65,21 @@ class MainWindow(QMainWindow):
         Args:
             store: What is shown.
             session: Carries out runs; None for a window that only shows.
-            complete: Make scene and details at once; otherwise :meth:`complete` is to be called
-                when the window is on the screen, since they and numpy take a while to import.
+            complete: Make scene, details and plot at once; otherwise :meth:`complete` and then
+                the results' ``fill`` are to be called when the window is on the screen, since
+                numpy and pyqtgraph take a while to import.
         """
         super().__init__()
         self._store = store
         self._session = session
         self._was_painted = False
+        self._turns = Turns(self)
         self.files = FileActions(store, self)
         self.header = Header(store, can_run=session is not None)
         self.message = MessageBar(store)
-        self.graph = GraphPanel(store)
+        self.graph = GraphPanel(store, self._turns)
         self.strategies = StrategiesPanel(store)
-        self.results = ResultsPanel(store)
+        self.results = ResultsPanel(store, self._turns)
         self.status = StatusLine(store)
         self.setWindowTitle("Kernel Explorer")
         self.setAcceptDrops(True)
@@ -88,13 +91,14 @@ class MainWindow(QMainWindow):
         self._set_theme(store.theme)
         if complete:
             self.complete()
+            self.first_painted.connect(self.results.fill)
 
     def complete(self) -> None:
         """Put the scene and what is below it into their places."""
         from explorer.ui import details_panel, scene_panel
 
-        self.scene = scene_panel.ScenePanel(self._store)
-        self.details = details_panel.DetailsPanel(self._store)
+        self.scene = scene_panel.ScenePanel(self._store, self._turns)
+        self.details = details_panel.DetailsPanel(self._store, self._turns)
         for place, panel in enumerate((self.scene, self.details)):
             held = self._centre.replaceWidget(place, panel)
             panel.show()
@@ -136,8 +140,6 @@ class MainWindow(QMainWindow):
             self.results.measure_requested.connect(session.measure_ceilings)
         self.header.open_requested.connect(self.files.ask_to_open)
         self.header.export_requested.connect(self.files.ask_to_export)
-        # In a turn of its own: runs come before the plot, whose import takes a third of a second.
-        self.first_painted.connect(lambda: QTimer.singleShot(0, self, self.results.fill))
         store.theme_changed.connect(self._set_theme)
         store.worker_changed.connect(self._allow_cancel)
 

@@ -1,6 +1,6 @@
 """The right column: cards of the shown run, and the roofline of all runs beside it."""
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from explorer.ui.cards import CardsView
@@ -9,6 +9,7 @@ from explorer.ui.roofline_view import RooflineView
 from explorer.ui.state import WorkerPhase, drawn, place_of
 from explorer.ui.store import Store
 from explorer.ui.theme import Theme
+from explorer.ui.turns import Turns
 
 
 class ResultsPanel(QWidget):
@@ -20,11 +21,12 @@ class ResultsPanel(QWidget):
 
     measure_requested = Signal()
 
-    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, store: Store, turns: Turns | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._store = store
-        self._is_filled = False
-        self._is_plot_due = False
+        self._turns = turns or Turns(self)
         self.cards = CardsView()
         self.roofline = RooflineView()
         self.roofline.measure_requested.connect(self.measure_requested)
@@ -46,9 +48,8 @@ class ResultsPanel(QWidget):
 
     def fill(self) -> None:
         """Have the plot made: after the first paint, since its import takes a third of a second."""
-        self.roofline.fill_now()
-        self._is_filled = True
         self._plot()
+        self.roofline.fill_now()
 
     def _show_runs(self) -> None:
         state = self._store.state
@@ -56,21 +57,14 @@ class ResultsPanel(QWidget):
         runs, place = [item.run for item in items], place_of(items, state.shown)
         self.cards.set_runs(runs, place)
         # A plot takes tens of milliseconds: once for all that changes in this turn of the event
-        # loop, and in the next one, so that the rest of the window need not wait for it.
-        if not self._is_plot_due:
-            self._is_plot_due = True
-            QTimer.singleShot(0, self, self._plot)
+        # loop, and in a later one, so that the rest of the window need not wait for it.
+        self._turns.soon(self, self._plot)
 
     def _plot(self) -> None:
-        self._is_plot_due = False
         items = drawn(self._store.state)
         place = place_of(items, self._store.state.shown)
         self.roofline.set_runs([item.run for item in items], place)
-        self._show_hint()
-
-    def _show_hint(self) -> None:
-        if self._is_filled:
-            self._panel.set_hint(self.roofline.hint)
+        self._panel.set_hint(self.roofline.hint)
 
     def _allow_measuring(self) -> None:
         state = self._store.state

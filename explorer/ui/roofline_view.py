@@ -1,22 +1,22 @@
-"""The roofline as a widget: a frame at first, the plot once it was painted, or a sentence."""
+"""The roofline as a widget: a frame until it is filled, then the plot, or a sentence."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QStackedLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from explorer.model.comparison import find_baseline
 from explorer.model.device import Device
 from explorer.model.roofline import roofline_point, roofs, why_no_point
 from explorer.model.run import Run
+from explorer.ui.roofline_picture import flops_unit, picture_of, picture_words
 from explorer.ui.theme import DARK, Theme
-from explorer.ui.words import run_title, strategy_color_name
+from explorer.ui.words import run_title
 
 if TYPE_CHECKING:
-    from explorer.ui.roofline_plot import RooflinePicture, RooflinePlot
+    from explorer.ui.roofline_plot import RooflinePlot
 
 
 class _Frame(QWidget):
@@ -52,7 +52,6 @@ class RooflineView(QWidget):
         self._shown = -1
         self._theme, self._zoom = DARK, 1.0
         self._plot: RooflinePlot | None = None
-        self._asked_for_plot = False
         self._frame = _Frame(self)
         self._sentence = QLabel(self)
         self._sentence.setObjectName("sentence")
@@ -82,10 +81,8 @@ class RooflineView(QWidget):
         points = [point for run in self._alike() if (point := roofline_point(run))]
         if not points or not self._has_ceilings():
             return ""
-        from explorer.ui.roofline_plot import flops_unit
-
         kinds = dict.fromkeys(point.pedigree.value for point in points)
-        return f"{flops_unit(self._picture())[1]}  ·  bytes {' / '.join(kinds)}"
+        return f"{flops_unit(picture_of(self._runs, self._shown))[1]}  ·  bytes {' / '.join(kinds)}"
 
     @property
     def plot(self) -> "RooflinePlot | None":
@@ -120,8 +117,7 @@ class RooflineView(QWidget):
         self._refresh()
 
     def fill_now(self) -> None:
-        """Make the plot at once instead of after the first paint; for exports."""
-        self._asked_for_plot = True
+        """Make the plot, whose import takes a third of a second if nobody did it before."""
         if self._plot is None:
             from explorer.ui.roofline_plot import RooflinePlot
 
@@ -136,14 +132,6 @@ class RooflineView(QWidget):
     @override
     def minimumSizeHint(self) -> QSize:
         return QSize(round(200 * self._zoom), round(160 * self._zoom))
-
-    @override
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        if not self._asked_for_plot:
-            # The import takes a third of a second: let the window come up first.
-            self._asked_for_plot = True
-            QTimer.singleShot(0, self, self.fill_now)
 
     def _device(self) -> Device | None:
         return self._runs[self._shown].device if 0 <= self._shown < len(self._runs) else None
@@ -174,9 +162,7 @@ class RooflineView(QWidget):
             self._show_plot(self._plot)
 
     def _show_plot(self, plot: "RooflinePlot") -> None:
-        from explorer.ui.roofline_plot import picture_words
-
-        picture = self._picture()
+        picture = picture_of(self._runs, self._shown)
         left_out = [
             f"{run_title(run)} has no mark: {why_no_point(run)}"
             for run in self._alike()
@@ -202,29 +188,3 @@ class RooflineView(QWidget):
         if all(roofline_point(run) is None for run in self._alike()):
             return f"No run can be placed. {why_no_point(self._runs[self._shown])}"
         return ""
-
-    def _picture(self) -> "RooflinePicture":
-        from explorer.ui.roofline_plot import Mark, RooflinePicture
-
-        shown = self._runs[self._shown]
-        ceilings = shown.device.ceilings
-        assert ceilings is not None, "callers ask _has_ceilings first"
-        base = find_baseline(shown, self._runs)
-        marks = tuple(
-            Mark(
-                place=i,
-                title=run_title(run),
-                color=strategy_color_name(i),
-                point=point,
-                on_path=run is shown or run is base,
-            )
-            for i, run in enumerate(self._runs)
-            if run.device.name == shown.device.name and (point := roofline_point(run))
-        )
-        return RooflinePicture(
-            ceilings=ceilings,
-            roofs=roofs(ceilings, shown.chain.dtype),
-            marks=marks,
-            selected=self._shown,
-            memory_name=shown.device.memory_name,
-        )

@@ -9,6 +9,7 @@ from explorer.model.playback import Slot
 from explorer.ui.scene_view import SceneView
 from explorer.ui.store import Store
 from explorer.ui.transport import Transport
+from explorer.ui.turns import Turns
 
 if TYPE_CHECKING:
     from explorer.model.run import Run
@@ -26,11 +27,13 @@ class ScenePanel(QWidget):
 
     ops_active = Signal(tuple)
 
-    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, store: Store, turns: Turns | None = None, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._store = store
         self._runs: tuple[Run, ...] = ()
-        self.scene = SceneView()
+        self.scene = SceneView(turns=turns)
         self.transport = Transport()
         self.transport.listen_to(self.scene)
         column = QVBoxLayout(self)

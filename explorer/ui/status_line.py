@@ -2,10 +2,11 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 from typing_extensions import override
 
 from explorer.model.messages import Progress
+from explorer.ui.controls import ProgressBar
 from explorer.ui.panel import label
 from explorer.ui.state import State, WorkerPhase, run_blocker
 from explorer.ui.store import Store
@@ -56,10 +57,10 @@ class StatusLine(QWidget):
         self.warnings_button.setObjectName("flat")
         self.warnings_button.clicked.connect(self._tell_warnings)
         self._stage = label("", "status")
-        self._bar = QProgressBar()
-        self._bar.setTextVisible(False)
+        self._bar = ProgressBar("Progress of the run")
         self._bar.setFixedSize(180, 10)
-        self._bar.setAccessibleName("Progress of the run")
+        self._bar.set_theme(store.theme)
+        store.theme_changed.connect(self._bar.set_theme)
         row = QHBoxLayout(self)
         row.setContentsMargins(4, 0, 4, 0)
         row.setSpacing(12)
@@ -122,11 +123,7 @@ class StatusLine(QWidget):
             self._stage.setText("")
             return
         self._stage.setText(progress_words(progress))
-        if progress.fraction is None:
-            self._bar.setRange(0, 0)
-        else:
-            self._bar.setRange(0, 1000)
-            self._bar.setValue(round(1000 * progress.fraction))
+        self._bar.show_fraction(progress.fraction)
 
     def _tell_warnings(self) -> None:
         shown = self._store.state.shown_run

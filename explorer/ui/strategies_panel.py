@@ -18,20 +18,18 @@ from explorer.ui.state import (
     SessionRun,
     drawn,
     parameters_text,
-    place_of,
     result_of,
     strategy_abilities,
     strategy_sentence,
 )
 from explorer.ui.store import Store
 from explorer.ui.theme import Theme, font
-from explorer.ui.words import ratio_words, strategy_color_name
+from explorer.ui.words import ratio_words, run_color_name, short_title, verdict_color_name
 
 ROW_PX = 38
 SHORT_ROW_PX = 30
 """Of a strategy without a result, which needs one line only."""
 TOGGLE_X_PX = 8
-LONG_TITLE = 20
 NOT_MEASURED = "not measured yet"
 
 
@@ -44,7 +42,7 @@ class RowText:
         below: Launches, or why it is off, or how it failed.
         time: The headline time, empty without a result.
         ratio: How that compares with the baseline, empty without one.
-        is_faster: The comparison is clear and in its favour.
+        verdict: Of that comparison.
         tip: All of it at length.
     """
 
@@ -52,7 +50,7 @@ class RowText:
     below: str
     time: str = ""
     ratio: str = ""
-    is_faster: bool = False
+    verdict: Verdict = Verdict.EQUAL
     tip: str = ""
 
 
@@ -93,7 +91,7 @@ def row_text(ability: StrategyAbility, result: SessionRun | None, runs: list[Run
         below=below,
         time=time,
         ratio=ratio_words(found) if found else "",
-        is_faster=bool(found and found.verdict is Verdict.FASTER),
+        verdict=found.verdict if found else Verdict.EQUAL,
         tip="\n".join([*tips, *([reason] if reason else [])]),
     )
 
@@ -151,7 +149,7 @@ class StrategyRow(QAbstractButton):
 
     def _paint_toggle(self) -> None:
         if self._theme is not None:
-            self.box.set_colors(self._theme, self._color)
+            self.box.set_colors(self._theme)
 
     @override
     def sizeHint(self) -> QSize:
@@ -189,11 +187,12 @@ class StrategyRow(QAbstractButton):
             self._draw_without_result(painter, theme, room.adjusted(-8, 0, 0, 0))
             return
         upper, lower = _halves(room)
-        used = draw_text(painter, upper, RIGHT, text.time, font(15, 700), theme.color("text"))
+        face = font(15, 700, tabular=True)
+        used = draw_text(painter, upper, RIGHT, text.time, face, theme.color("text"))
         ink = theme.color("text")
         rest = upper.adjusted(0, 0, -used - 8, 0)
-        draw_text(painter, rest, LEFT, _short(text.title), font(13.5, 600), ink)
-        ratio_ink = theme.color("compute" if text.is_faster else "muted")
+        draw_text(painter, rest, LEFT, short_title(text.title), font(13.5, 600), ink)
+        ratio_ink = theme.color(verdict_color_name(text.verdict))
         used = draw_text(painter, lower, RIGHT, text.ratio, font(12.5, 600), ratio_ink)
         room_below = lower.adjusted(0, 0, -used - 8 if used else 0, 0)
         draw_text(painter, room_below, LEFT, text.below, font(12.5), theme.color("muted"))
@@ -202,16 +201,11 @@ class StrategyRow(QAbstractButton):
         """The title alone, or with what is wrong below it."""
         ink = theme.color("muted" if self.box.isEnabled() else "faint")
         if not self._has_lines:
-            draw_text(painter, room, LEFT, self._text.title, font(13.5, 500), ink)
+            draw_text(painter, room, LEFT, short_title(self._text.title), font(13.5, 500), ink)
             return
         upper, lower = _halves(room)
-        draw_text(painter, upper, LEFT, self._text.title, font(13.5, 500), ink)
+        draw_text(painter, upper, LEFT, short_title(self._text.title), font(13.5, 500), ink)
         draw_text(painter, lower, LEFT, self._text.below, font(12.5), theme.color("faint"))
-
-
-def _short(title: str) -> str:
-    """A long title without its family's name: what tells two options apart is their end."""
-    return title.rpartition(" · ")[2] if len(title) > LONG_TITLE else title
 
 
 def _halves(room: QRectF) -> tuple[QRectF, QRectF]:
@@ -263,17 +257,15 @@ class StrategiesPanel(Panel):
         state = self._store.state
         abilities = strategy_abilities(state)
         self._keep_rows([ability.spec for ability in abilities])
-        beside = drawn(state)
-        runs = [item.run for item in beside]
+        runs = [item.run for item in drawn(state)]
         for ability in abilities:
             row = self._rows[ability.spec]
             result = result_of(state, ability.spec)
             row.box.setEnabled(ability.available)
             row.box.setChecked(ability.available and ability.spec in state.strategies)
-            place = place_of(beside, result.key) if result else -1
             row.show_text(
                 row_text(ability, result, runs),
-                strategy_color_name(place) if place >= 0 else "compute",
+                run_color_name(result.run) if result else "plain",
                 has_result=result is not None and bool(result.run.launches),
                 is_shown=result is not None and result.key == state.shown,
             )

@@ -81,9 +81,6 @@ QHeaderView { background: transparent; }
 QHeaderView::section { background: transparent; color: $muted; border: 0;
   border-bottom: 1px solid $line; padding: 3px 6px; font-size: 13px; font-weight: 500; }
 QTableCornerButton::section { background: transparent; border: 0; }
-QProgressBar { background: $sunken; border: 1px solid $line; border-radius: 5px; height: 10px;
-  text-align: center; }
-QProgressBar::chunk { background: $compute; border-radius: 4px; }
 QSlider:horizontal { min-height: 22px; }
 QSlider::groove:horizontal { height: 6px; background: $line; border-radius: 3px; }
 QSlider::sub-page:horizontal { background: $playhead; border-radius: 3px; }

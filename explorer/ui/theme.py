@@ -100,9 +100,6 @@ LIGHT = Theme(
 
 THEMES = {theme.name: theme for theme in (DARK, LIGHT)}
 
-STRATEGY_COLORS = ("plain", "fused", "compute", "read", "write", "playhead", "cache", "warning")
-"""Colour names for strategies, in the order in which they are picked."""
-
 _SANS = ("Inter", "Noto Sans CJK SC")
 _MONO = ("JetBrains Mono", "Noto Sans CJK SC")
 
@@ -123,19 +120,21 @@ def load_fonts() -> tuple[str, ...]:
 
 
 @cache
-def font(size_px: float, weight: int = 400, mono: bool = False) -> QFont:
-    """A shipped font, hinting off and digits of equal width, so that numbers do not jump.
+def font(size_px: float, weight: int = 400, mono: bool = False, tabular: bool = False) -> QFont:
+    """A shipped font, hinting off.
 
     Args:
         size_px: Height in pixels of the painter's coordinates.
         weight: 400, 500, 600 or 700.
         mono: The monospaced family, for names and code.
+        tabular: Digits of equal width, for numbers that run or stand in a column. Not for words:
+            it makes hyphens as wide as digits too.
     """
     made = QFont(list(_MONO if mono else _SANS))
     made.setPixelSize(max(1, round(size_px)))
     made.setWeight(QFont.Weight(weight))
     made.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
-    if not mono:
+    if tabular:
         made.setFeature(QFont.Tag("tnum"), 1)
     return made
 

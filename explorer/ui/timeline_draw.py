@@ -25,7 +25,6 @@ from explorer.ui.timeline_layout import (
     label_size,
     lay_out,
 )
-from explorer.ui.words import strategy_color_name
 
 
 def draw_timeline(
@@ -201,9 +200,7 @@ def _draw_end_label(painter: QPainter, layout: TimelineLayout, place: int, theme
     used = draw_text(painter, rect, LEFT, label.time, face, theme.color("text"))
     rect.setLeft(x + used + 12 * zoom)
     if label.compared and rect.width() >= text_width(label.compared, face) - 0.5:
-        is_equal = "noise" in label.compared
-        color = theme.color("muted" if is_equal else strategy_color_name(place))
-        draw_text(painter, rect, LEFT, label.compared, face, color)
+        draw_text(painter, rect, LEFT, label.compared, face, theme.color(label.compared_color))
 
 
 def _draw_hidden_count(painter: QPainter, layout: TimelineLayout, theme: Theme) -> None:

@@ -11,7 +11,7 @@ from explorer.model.run import Run
 from explorer.model.timeline import TimeView
 from explorer.ui.painting import text_width
 from explorer.ui.theme import font
-from explorer.ui.words import end_label, run_title
+from explorer.ui.words import end_label, ratio_words, run_title, verdict_color_name
 
 if TYPE_CHECKING:
     from explorer.model.lanes import Lane, Row
@@ -70,11 +70,12 @@ def longest_us(lanes: "Sequence[Lane]") -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneLabels:
-    """The words of a lane, at the left and behind its bars."""
+    """The words of a lane, at the left and behind its bars, and a theme colour's name."""
 
     title: str
     time: str
     compared: str
+    compared_color: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,11 +174,7 @@ def lay_out(
         zoom: Factor on fonts and margins.
     """
     lanes = tuple(lane_of(run) for run in runs)
-    labels = tuple(
-        LaneLabels(title=run_title(run), time=time, compared=compared)
-        for run, lane in zip(runs, lanes, strict=True)
-        for time, compared in (end_label(run, runs, lane.schedule),)
-    )
+    labels = tuple(_lane_labels(lane, runs) for lane in lanes)
     top, bottom = rect.top() + TOP * zoom, rect.bottom() - AXIS_HEIGHT * zoom
     height = max(bottom - top, 1.0)
     lane_height = min(max(height / max(len(lanes), 1), MIN_LANE * zoom), MAX_LANE * zoom)
@@ -192,6 +189,16 @@ def lay_out(
         lane_height=lane_height,
         shown=max(int(height / lane_height + 1e-6), 1),
         zoom=zoom,
+    )
+
+
+def _lane_labels(lane: "Lane", runs: Sequence[Run]) -> LaneLabels:
+    time, found = end_label(lane.run, runs, lane.schedule)
+    return LaneLabels(
+        title=run_title(lane.run),
+        time=time,
+        compared=ratio_words(found) if found else "",
+        compared_color=verdict_color_name(found.verdict) if found else "muted",
     )
 
 

@@ -32,7 +32,8 @@ from explorer.ui.timeline_layout import (
     lay_out,
     whole_view,
 )
-from explorer.ui.words import end_label, launch_tooltip, run_title, run_tooltip
+from explorer.ui.turns import Turns
+from explorer.ui.words import end_label, launch_tooltip, ratio_words, run_title, run_tooltip
 
 ZOOM_STEP = 1.25
 DRAG_PX = 4
@@ -61,8 +62,9 @@ class TimelineView(QWidget):
     time_requested = Signal(int, float)
     view_changed = Signal(object)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, turns: Turns | None = None) -> None:
         super().__init__(parent)
+        self._turns = turns or Turns(self)
         self._runs: tuple[Run, ...] = ()
         self._selected = Selected()
         self._time_us: float | None = None
@@ -116,13 +118,15 @@ class TimelineView(QWidget):
         if self._selected.run >= len(self._runs):
             self._selected = Selected()
         self._describe()
-        self._forget()
+        self._forget_soon()
 
     def set_time(self, time_us: float | None) -> None:
         """Move the playhead; None takes it away."""
         if time_us != self._time_us:
             self._time_us = time_us
-            self.update()
+            # Lanes that are still to be painted bring the playhead with them.
+            if self._lanes_pixmap is not None:
+                self.update()
 
     def set_selected(self, run: int, launch: int | None = None) -> None:
         """Frame a launch and give its lane the playhead; -1 for no run."""
@@ -131,12 +135,12 @@ class TimelineView(QWidget):
             self._selected = wanted
             self._describe()
             self._reveal()
-            self._forget()
+            self._forget_soon()
 
     def set_theme(self, theme: Theme) -> None:
         """Paint in another theme."""
         self._theme = theme
-        self._forget()
+        self._forget_soon()
 
     def set_zoom_factor(self, zoom: float) -> None:
         """Enlarge fonts and margins, for a talk."""
@@ -284,6 +288,16 @@ class TimelineView(QWidget):
         self._layout = self._lanes_pixmap = None
         self.update()
 
+    def _forget_soon(self) -> None:
+        """The same in a turn of its own, since it takes as long as a few frames of the scene."""
+        self._layout = self._lanes_pixmap = None
+        self._turns.soon(self, self._paint_lanes)
+
+    def _paint_lanes(self) -> None:
+        if self.isVisible():
+            self._drawn_lanes(self.devicePixelRatioF())
+        self.update()
+
     def _drawn_lanes(self, ratio: float) -> QPixmap:
         """All but the playhead, painted once: playing then costs one bar a frame."""
         if self._lanes_pixmap is None or self._lanes_pixmap.devicePixelRatio() != ratio:
@@ -385,7 +399,8 @@ class TimelineView(QWidget):
         """Tell a screen reader what the picture tells the eye."""
         lines = []
         for run in self._runs:
-            words = ", ".join(filter(None, end_label(run, self._runs, lane_of(run).schedule)))
+            time, found = end_label(run, self._runs, lane_of(run).schedule)
+            words = ", ".join([time, *([ratio_words(found)] if found else [])])
             lines.append(f"{run_title(run)}: {run.error or words or 'not timed'}")
         if 0 <= self._selected.run < len(self._runs):
             run = self._runs[self._selected.run]

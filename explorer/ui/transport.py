@@ -16,6 +16,7 @@ from explorer.model.units import split_us
 from explorer.ui.controls import Picker
 from explorer.ui.scene.head import format_slowdown
 from explorer.ui.scene.numbers import out_of
+from explorer.ui.theme import font
 from explorer.ui.transport_button import Sign, TransportButton
 
 TICK_MS = 16
@@ -138,6 +139,7 @@ class Transport(QWidget):
         self.slider.setAccessibleName("GPU time")
         self.label = QLabel()
         self.label.setObjectName("muted")
+        self.label.setFont(font(13, tabular=True))
         self.speed: QComboBox = Picker("Slow motion")
         self._lay_out()
         self._connect()

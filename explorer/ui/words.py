@@ -19,7 +19,6 @@ from explorer.model.traffic import (
     run_traffic,
 )
 from explorer.model.units import format_bytes, format_rate, format_ratio, format_us
-from explorer.ui.theme import STRATEGY_COLORS
 
 DASH = "–"
 """Stands where there is no value; the reason is in the tooltip beside it."""
@@ -53,9 +52,20 @@ def run_title(run: Run) -> str:
     return title
 
 
-def strategy_color_name(place: int) -> str:
-    """The theme colour of the run at a place in the list of runs, the baseline's first."""
-    return STRATEGY_COLORS[place % len(STRATEGY_COLORS)]
+def short_title(title: str) -> str:
+    """A title without its family's name: what tells two options apart is their end."""
+    family, dot, option = title.partition(" · ")
+    return option if dot and family == "compile" else title
+
+
+def run_color_name(run: Run) -> str:
+    """The theme colour that stands for a run: that of fused kernels if it has one."""
+    return "fused" if any(launch.is_fused for launch in run.launches) else "plain"
+
+
+def verdict_color_name(verdict: Verdict) -> str:
+    """The theme colour of a comparison: faster is good, slower is worth a look."""
+    return {Verdict.FASTER: "compute", Verdict.SLOWER: "warning", Verdict.EQUAL: "muted"}[verdict]
 
 
 def ratio_words(found: SpeedUp) -> str:
@@ -69,18 +79,17 @@ def ratio_words(found: SpeedUp) -> str:
     return f"{format_ratio(ratio)} {word}"
 
 
-def end_label(run: Run, runs: Sequence[Run], made: Schedule | None) -> tuple[str, str]:
-    """The two parts behind a lane: its time, and how it compares with the baseline."""
+def end_label(run: Run, runs: Sequence[Run], made: Schedule | None) -> tuple[str, SpeedUp | None]:
+    """What stands behind a lane: its time, and how it compares with the baseline."""
     timed = headline(run)
     if timed is not None:
         time = format_us(timed.samples.median_us)
     elif made is not None:
         time = f"{format_us(made.total_us)} traced"
     else:
-        return "", ""
+        return "", None
     base = find_baseline(run, runs)
-    found = speed_up(run, base) if base else None
-    return time, ratio_words(found) if found else ""
+    return time, speed_up(run, base) if base else None
 
 
 def timing_sentence(run: Run) -> str:
@@ -157,7 +166,7 @@ def launch_lines(run: Run, index: int) -> tuple[str, ...]:
     if launch.is_helper:
         lines.append("helper: the chain as written does not ask for it")
     elif launch.ops:
-        lines.append(("fused: " if len(launch.ops) > 1 else "op: ") + " + ".join(launch.ops))
+        lines.append(("fused: " if launch.is_fused else "op: ") + " + ".join(launch.ops))
     time = DASH if launch.duration_us is None else f"{format_us(launch.duration_us)} traced"
     lines.append(f"launch {index + 1} of {len(run.launches)} · {time}")
     best = launch_traffic(launch).best

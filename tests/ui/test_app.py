@@ -25,13 +25,18 @@ SHIPPED = "hand-made.kx"
 WINDOW = """
 import sys
 from explorer.ui import app
-begin = app.Opening.begin
-def told(self):
-    begin(self)
-    heavy = [name for name in ("torch", "triton", "pyqtgraph") if name in sys.modules]
-    sys.stdout.write(f"up {heavy}\\n")
+start, begin = app.Preload.start, app.Opening.begin
+def tell(what, names):
+    heavy = [name for name in names if name in sys.modules]
+    sys.stdout.write(f"{what} {heavy}\\n")
     sys.stdout.flush()
-app.Opening.begin = told
+def painted(self):
+    tell("painted", ("torch", "triton", "numpy", "pyqtgraph"))
+    start(self)
+def opened(self):
+    begin(self)
+    tell("opened", ("torch", "triton"))
+app.Preload.start, app.Opening.begin = painted, opened
 sys.exit(app.run_window(None, None))
 """
 
@@ -132,7 +137,8 @@ def test_the_window_comes_up_light_and_ctrl_c_ends_it_with_its_worker() -> None:
     )  # fmt: skip
     try:
         assert process.stdout is not None
-        assert process.stdout.readline() == "up []\n"
+        assert process.stdout.readline() == "painted []\n"
+        assert process.stdout.readline() == "opened []\n"
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=10)
     finally:

@@ -8,6 +8,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
+from explorer.model.comparison import Verdict
 from explorer.model.device import Abilities
 from explorer.model.messages import GraphCaptured, Progress, Stage
 from explorer.model.run import Run
@@ -150,7 +151,7 @@ class TestStrategies:
         assert text.below == "3 kernels + 1 helper"
         assert text.time == f"{compiled / 1000:.2f} ms"
         assert text.ratio == f"{eager / compiled:.2f}× faster"
-        assert text.is_faster
+        assert text.verdict is Verdict.FASTER
         assert panel.rows["eager"].text_shown.ratio == ""
         assert panel.rows["sdpa"].text_shown.below == "cuDNN · 1 kernel"
 
@@ -209,7 +210,7 @@ class TestStrategies:
         qtbot.addWidget(panel)
         text = panel.rows["compile"].text_shown
         assert text.ratio == "equal within noise"
-        assert not text.is_faster
+        assert text.verdict is Verdict.EQUAL
 
 
 class TestGraph:

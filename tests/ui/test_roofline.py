@@ -57,7 +57,7 @@ def test_every_run_has_its_mark_where_the_arithmetic_says(view: RooflineView, th
     plot = view.plot
     assert plot is not None
     box = plot.getPlotItem().getViewBox()
-    for run, color in zip(RUNS, ("plain", "fused", "compute"), strict=True):
+    for run, color in zip(RUNS, ("plain", "fused", "fused"), strict=True):
         point = roofline_point(run)
         assert point is not None
         where = QPointF(math.log10(point.flops_per_byte), math.log10(point.flops_per_s))
@@ -77,11 +77,13 @@ def test_words_for_screen_readers(view: RooflineView) -> None:
     assert view.hint == "TFLOP/s  ·  bytes counted"
 
 
-def test_pyqtgraph_comes_after_the_first_paint(qtbot: QtBot, view: RooflineView) -> None:
+def test_there_is_a_frame_until_the_plot_is_made(view: RooflineView) -> None:
+    frame = view.grab().toImage()
     assert view.plot is None
-    view.show()
-    qtbot.waitUntil(lambda: view.plot is not None)
     assert view.sentence == ""
+    view.fill_now()
+    assert view.plot is not None
+    assert view.grab().toImage() != frame
 
 
 def test_nothing_of_it_is_imported_with_the_widget() -> None:
@@ -124,14 +126,33 @@ def test_runs_without_a_mark_are_named(view: RooflineView) -> None:
     assert "1 of another device left out" in words
 
 
+def test_marks_on_each_other_share_a_label_that_counts_them(view: RooflineView) -> None:
+    near = [replace(run, id=str(i)) for i, run in enumerate((RUNS[1], RUNS[1], RUNS[0]))]
+    view.set_runs(near, 1)
+    view.fill_now()
+    view.grab()
+    assert view.plot is not None
+    assert [words for words, _ in view.plot.labels] == ["torch.compile +1", "eager"]
+
+
+def test_the_same_runs_are_not_plotted_anew(
+    view: RooflineView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view.fill_now()
+    view.grab()
+    assert view.plot is not None
+    monkeypatch.setattr(view.plot, "_show_marks", lambda *_: pytest.fail("plotted anew"))
+    view.set_runs(RUNS, 1)
+    assert len(view.plot.labels) == 3
+
+
 def test_labels_do_not_cover_each_other(view: RooflineView) -> None:
-    near = [replace(run, id=str(i)) for i, run in enumerate((RUNS[0], RUNS[0], RUNS[0]))]
-    view.set_runs(near, 0)
     view.fill_now()
     view.grab()
     plot = view.plot
     assert plot is not None
-    boxes = [label.sceneBoundingRect() for label, _ in plot.labels]
+    boxes = [box for _, box in plot.labels]
+    assert len(boxes) == 3
     for i, first in enumerate(boxes):
         for second in boxes[i + 1 :]:
             shared = first.intersected(second)

@@ -120,7 +120,7 @@ def test_a_kept_picture_gives_the_same_pixels(ratio: float, framed: bool) -> Non
 
 
 def test_a_kept_picture_is_not_taken_for_another() -> None:
-    run, cache = eager_attention(), SceneCache(most=8)
+    run, cache = eager_attention(), SceneCache()
     t_us = moment(run, 0.2)
     dark = picture((run,), t_us, cache=cache)
     assert picture((run,), t_us, theme=LIGHT, cache=cache) != dark
@@ -243,8 +243,10 @@ def test_a_recorded_run_is_badged_in_its_headline() -> None:
 def test_no_text_is_smaller_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
 
-    def noted(size_px: float, weight: int = 400, mono: bool = False) -> QFont:
-        made = theme_module.font(size_px, weight, mono)
+    def noted(
+        size_px: float, weight: int = 400, mono: bool = False, tabular: bool = False
+    ) -> QFont:
+        made = theme_module.font(size_px, weight, mono, tabular)
         sizes.append(made.pixelSize())
         return made
 

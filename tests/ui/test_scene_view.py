@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QHelpEvent, QImage, QPainter
@@ -5,12 +7,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
-from explorer.ui.scene.draw import SceneOptions, draw, layout_of, playback_of
+from explorer.ui.scene.draw import SceneOptions, draw, layout_of, playback_of, still_picture
 from explorer.ui.scene.hit import Hit
 from explorer.ui.scene.layout import Lane
+from explorer.ui.scene.still_picture import StillPicture
 from explorer.ui.scene.words import tooltip
 from explorer.ui.scene_view import SceneView
 from explorer.ui.theme import DARK, LIGHT, load_fonts
+from explorer.ui.turns import Turns
 from tests.fixtures_runs import (
     compiled_attention,
     cpu_attention,
@@ -21,9 +25,16 @@ from tests.fixtures_runs import (
 
 
 @pytest.fixture
-def view(qtbot: QtBot) -> SceneView:
+def turns(qtbot: QtBot) -> Iterator[Turns]:
+    made = Turns()
+    yield made
+    made.finish()
+
+
+@pytest.fixture
+def view(qtbot: QtBot, turns: Turns) -> SceneView:
     load_fonts()
-    made = SceneView()
+    made = SceneView(turns=turns)
     qtbot.addWidget(made)
     made.resize(823, 571)
     made.show()
@@ -46,6 +57,69 @@ def test_it_paints_the_pure_scene(view: SceneView) -> None:
     draw(painter, QRectF(0, 0, 823, 571), (run,), 1600.0, DARK, options)
     painter.end()
     assert shown == image
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.5])
+def test_what_stands_still_can_be_drawn_in_slices(qtbot: QtBot, ratio: float) -> None:
+    runs = (compiled_attention(), eager_attention())
+    whole, sliced = (
+        still_picture(QRectF(20, 10, 840, 505), runs, 1600.0, DARK, SceneOptions(), ratio)
+        for _ in range(2)
+    )
+    n_slices = 1
+    while (image := sliced.advance(0.0)) is None:
+        n_slices += 1
+    assert n_slices > 20
+    assert image == whole.finish()
+    assert sliced.key == whole.key
+
+
+def test_other_runs_appear_when_they_are_drawn(view: SceneView, turns: Turns) -> None:
+    view.set_runs([eager_attention()])
+    before = view.grab().toImage()
+    view.set_runs([compiled_attention()])
+    view.set_time(1600.0)
+    assert not turns.is_idle
+    turns.finish()
+    ahead = view.grab().toImage()
+    assert ahead != before
+    view.resize(view.width() + 1, view.height())
+    view.resize(view.width() - 1, view.height())
+    assert view.grab().toImage() == ahead
+
+
+def test_states_to_come_are_drawn_ahead(
+    view: SceneView, turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view.set_runs([eager_attention()])
+    turns.finish()
+    drawn: list[float] = []
+    advance = StillPicture.advance
+
+    def counted(self: StillPicture, budget_s: float) -> QImage | None:
+        drawn.append(budget_s)
+        return advance(self, budget_s)
+
+    monkeypatch.setattr(StillPicture, "advance", counted)
+    for t_us in view.playback.lanes[0].change_times()[1:3]:
+        view.set_time(t_us)
+        assert view.grab().toImage() == fresh(view)
+        assert not any(budget_s > 1 for budget_s in drawn), "drawn while it was painted"
+        turns.finish()
+    # Too far on to be drawn ahead: it is drawn as it is painted.
+    view.set_time(view.playback.total_us)
+    view.grab()
+    assert any(budget_s > 1 for budget_s in drawn)
+
+
+def fresh(view: SceneView) -> QImage:
+    """The view's picture painted by the pure function, without anything kept."""
+    image = QImage(view.size(), QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    runs = tuple(lane.run for lane in view.playback.lanes)
+    draw(painter, QRectF(view.rect()), runs, view.t_us, DARK)
+    painter.end()
+    return image
 
 
 def test_it_repaints_with_time_and_theme(view: SceneView) -> None:

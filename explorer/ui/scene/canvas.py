@@ -38,6 +38,7 @@ class Canvas:
         align: Qt.AlignmentFlag = LEFT,
         alpha: int = 255,
         mono: bool = False,
+        tabular: bool = False,
     ) -> float:
         """Write one line, cut where it does not fit; returns its width in pixels.
 
@@ -50,13 +51,16 @@ class Canvas:
             align: Within ``rect``.
             alpha: 0 to 255.
             mono: The monospaced family.
+            tabular: Digits of equal width, for a number that runs.
         """
-        face = font(size * self.u, weight, mono)
+        face = font(size * self.u, weight, mono, tabular)
         return draw_text(self.painter, rect, align, words, face, self.color(color, alpha))
 
-    def text_width(self, words: str, size: float, weight: int = 400, mono: bool = False) -> float:
+    def text_width(
+        self, words: str, size: float, weight: int = 400, *, tabular: bool = False
+    ) -> float:
         """Width of a line in pixels."""
-        return text_width(words, font(size * self.u, weight, mono))
+        return text_width(words, font(size * self.u, weight, tabular=tabular))
 
     def box(
         self,

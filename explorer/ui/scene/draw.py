@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QImage, QPainter
 
-from explorer.model.playback import Moment, Playback, play
+from explorer.model.playback import Playback, play
 from explorer.model.run import Run
 from explorer.ui.painting import antialias, draw_sentence
 from explorer.ui.scene.cache import SceneCache
@@ -20,9 +20,10 @@ from explorer.ui.scene.layout import Frame, Layout, lay_out, pages_at
 from explorer.ui.scene.moving import draw_moving
 from explorer.ui.scene.options import SceneOptions
 from explorer.ui.scene.still import draw_face, draw_still
+from explorer.ui.scene.still_picture import StillPicture
 from explorer.ui.theme import Theme
 
-__all__ = ["SceneCache", "SceneOptions", "draw", "layout_of", "playback_of"]
+__all__ = ["SceneCache", "SceneOptions", "draw", "layout_of", "playback_of", "still_picture"]
 
 NO_RUN = "No run to show yet. Pick strategies and press Run, or open a recording."
 PLAIN = SceneOptions()
@@ -94,37 +95,40 @@ def draw(
     if cache is None:
         draw_still(canvas, layout, playback, moments, options)
     else:
-        _draw_cached(canvas, layout, playback, moments, options, cache)
+        # The transform, not the device: an export scales the painter instead of the image.
+        ratio = painter.deviceTransform().m11()
+        still = StillPicture(layout, playback, moments, theme, options, ratio)
+        painter.drawImage(rect.topLeft(), _finished(still, cache))
     draw_moving(canvas, layout, playback, moments, t_us, options)
 
 
-def _draw_cached(
-    canvas: Canvas,
-    layout: Layout,
-    playback: Playback,
-    moments: tuple[Moment, ...],
+def still_picture(
+    rect: QRectF,
+    runs: Sequence[Run],
+    t_us: float,
+    theme: Theme,
     options: SceneOptions,
-    cache: SceneCache,
-) -> None:
-    # The transform, not the device: an export scales the painter instead of the image.
-    ratio = canvas.painter.deviceTransform().m11()
-    phases = tuple(moment.phases for moment in moments)
-    key = (layout, canvas.theme.name, phases, options.recorded, options.hovered, ratio)
-    image = cache.get(key)
+    ratio: float,
+) -> StillPicture:
+    """What :func:`draw` will keep of a moment, to be drawn ahead of it; nothing is drawn yet.
+
+    Args:
+        rect: As for :func:`draw`.
+        runs: At least one.
+        t_us: The moment.
+        theme: Colours.
+        options: What else the picture says.
+        ratio: Pixels of the device to one of ``rect``.
+    """
+    playback = playback_of(runs)
+    layout = layout_of(playback, rect, t_us, options.framed)
+    moments = tuple(lane.at(t_us) for lane in playback.lanes)
+    return StillPicture(layout, playback, moments, theme, options, ratio)
+
+
+def _finished(still: StillPicture, cache: SceneCache) -> QImage:
+    image = cache.get(still.key)
     if image is None:
-        rect = layout.frame.rect
-        image = QImage(
-            round(rect.width() * ratio),
-            round(rect.height() * ratio),
-            QImage.Format.Format_ARGB32_Premultiplied,
-        )
-        image.setDevicePixelRatio(ratio)
-        image.fill(canvas.color("bg"))
-        painter = QPainter(image)
-        antialias(painter)
-        painter.translate(-rect.topLeft())
-        still = Canvas(painter, canvas.theme, canvas.u)
-        draw_still(still, layout, playback, moments, options)
-        painter.end()
-        cache.put(key, image)
-    canvas.painter.drawImage(layout.frame.rect.topLeft(), image)
+        image = still.finish()
+        cache.put(still.key, image)
+    return image

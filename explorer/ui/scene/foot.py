@@ -31,9 +31,9 @@ def draw_strip(canvas: Canvas, lane: Lane, moment: Moment, clock_us: float) -> N
         # A hair of ground between neighbours that follow each other at once.
         width = max(width - 0.8 * u, _LEAST_SEGMENT * u)
         rect = QRectF(left, strip.y(), width, strip.height())
-        fused = len(slot.launch.ops) > 1
         alpha = {Phase.BEFORE: 90, Phase.DURING: 255, Phase.AFTER: 190}[phase]
-        canvas.box(rect, 1.5, fill=canvas.color("fused" if fused else "plain", alpha))
+        color = "fused" if slot.launch.is_fused else "plain"
+        canvas.box(rect, 1.5, fill=canvas.color(color, alpha))
         if phase is Phase.DURING:
             canvas.box(rect, 1.5, line=canvas.color("compute"), width=1.5)
     if not lane.page.is_whole:
@@ -76,16 +76,18 @@ def draw_total(canvas: Canvas, lane: Lane, moment: Moment) -> None:
     whole = made.read_bytes + made.written_bytes
     done = moment.read_bytes + moment.written_bytes
     name_width = canvas.text(rect, name, 14, "muted")
-    total_width = canvas.text_width(_out_of(whole, whole), 16, 700)
-    canvas.text(rect, _out_of(done, whole), 16, "text", weight=700, align=RIGHT)
+    total_width = canvas.text_width(_out_of(whole, whole), 16, 700, tabular=True)
+    words = _out_of(done, whole)
+    canvas.text(rect, words, 16, "text", weight=700, align=RIGHT, tabular=True)
     left, right = rect.x() + name_width + 12 * u, rect.right() - total_width - 14 * u
     if is_wide:
         split = QRectF(right - 188 * u, rect.y(), 188 * u, rect.height())
-        canvas.text(split, f"W {format_bytes(moment.written_bytes)}", 13.5, "write", weight=600,
-                    align=RIGHT)  # fmt: skip
-        split.setRight(split.right() - 94 * u)
-        canvas.text(split, f"R {format_bytes(moment.read_bytes)}", 13.5, "read", weight=600,
-                    align=RIGHT)  # fmt: skip
+        for words, color in (
+            (f"W {format_bytes(moment.written_bytes)}", "write"),
+            (f"R {format_bytes(moment.read_bytes)}", "read"),
+        ):
+            canvas.text(split, words, 13.5, color, weight=600, align=RIGHT, tabular=True)
+            split.setRight(split.right() - 94 * u)
         right -= 194 * u
     bar = QRectF(left, rect.center().y() - 5 * u, right - left, 10 * u)
     canvas.box(bar, 5, fill=canvas.color("line"))

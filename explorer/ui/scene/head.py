@@ -55,7 +55,7 @@ def draw_details(
     rect = QRectF(layout.details)
     rect.setRight(rect.right() - legend_width(canvas, playback) - 16 * canvas.u)
     clock = _clock_words(playback, t_us)
-    used = canvas.text(rect, clock, 13, "text", weight=600)
+    used = canvas.text(rect, clock, 13, "text", weight=600, tabular=True)
     rect.setLeft(rect.left() + used + 8 * canvas.u)
     canvas.text(rect, "·  " + _source_words(playback, slowdown), 13, "muted")
 

@@ -18,7 +18,7 @@ _GLOW = ((10.0, 16), (7.0, 26), (4.0, 40))
 """Reach in units and alpha of the rings round the active card."""
 
 
-def draw_card(canvas: Canvas, card: Card, run: Run, phase: Phase, hovered: bool) -> None:
+def draw_card(canvas: Canvas, card: Card, run: Run, phase: Phase) -> None:
     """A kernel's card, all but its progress bar."""
     rect, u = card.rect, canvas.u
     active = phase is Phase.DURING
@@ -26,7 +26,7 @@ def draw_card(canvas: Canvas, card: Card, run: Run, phase: Phase, hovered: bool)
         for reach, alpha in _GLOW:
             grown = rect.adjusted(-reach * u, -reach * u, reach * u, reach * u)
             canvas.box(grown, 10 + reach, fill=canvas.color("compute", alpha))
-    line = canvas.color("compute") if active else canvas.color("muted" if hovered else "line")
+    line = canvas.color("compute" if active else "line")
     face = canvas.color("panel" if phase is Phase.BEFORE else "raised")
     canvas.box(rect, 10, fill=face, line=line, width=2.2 if active else 1.3)
     _draw_head(canvas, card, phase)
@@ -42,6 +42,11 @@ def draw_card(canvas: Canvas, card: Card, run: Run, phase: Phase, hovered: bool)
     canvas.box(progress_bar(card, u), 2, fill=canvas.color("line"))
     if phase is Phase.AFTER:
         canvas.box(progress_bar(card, u), 2, fill=canvas.color("compute"))
+
+
+def draw_hover(canvas: Canvas, card: Card) -> None:
+    """Frame the card under the pointer."""
+    canvas.box(card.rect, 10, line=canvas.color("muted"), width=1.3)
 
 
 def progress_bar(card: Card, u: float) -> QRectF:

@@ -10,7 +10,7 @@ from explorer.ui.scene.canvas import Canvas
 from explorer.ui.scene.dots import draw_dots, place_dots
 from explorer.ui.scene.foot import draw_playhead, draw_total
 from explorer.ui.scene.head import draw_details
-from explorer.ui.scene.kernels import draw_idle, draw_progress
+from explorer.ui.scene.kernels import draw_hover, draw_idle, draw_progress
 from explorer.ui.scene.layout import Lane, Layout
 from explorer.ui.scene.memory import being_written, draw_tensors
 from explorer.ui.scene.options import SceneOptions
@@ -28,7 +28,7 @@ def draw_moving(
     """Everything that changes from frame to frame."""
     if playback.total_us:
         draw_details(canvas, layout, playback, t_us, options.slowdown)
-    for lane, moment in zip(layout.lanes, moments, strict=True):
+    for number, (lane, moment) in enumerate(zip(layout.lanes, moments, strict=True)):
         if not lane.schedule.slots:
             continue
         draw_tensors(canvas, lane, moment, being_written(lane, moment))
@@ -39,6 +39,8 @@ def draw_moving(
         for card in lane.cards:
             if card.slot.index in moment.active:
                 draw_progress(canvas, card, card.slot.progress(moment.t_us))
+            elif options.hovered == (number, card.slot.index):
+                draw_hover(canvas, card)
         draw_idle(canvas, lane, moment)
         draw_playhead(canvas, lane, playback.total_us, moment.t_us)
         draw_total(canvas, lane, moment)

@@ -1,6 +1,6 @@
 """The part of the scene that changes only when a launch starts or ends."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QRectF
 
@@ -44,6 +44,21 @@ def draw_still(
     options: SceneOptions,
 ) -> None:
     """Everything that changes only when a launch starts or ends."""
+    for _ in still_steps(canvas, layout, playback, moments, options):
+        pass
+
+
+def still_steps(
+    canvas: Canvas,
+    layout: Layout,
+    playback: Playback,
+    moments: Sequence[Moment],
+    options: SceneOptions,
+) -> Iterator[None]:
+    """The same piece by piece, so that it can be spread over turns of an event loop.
+
+    The painter's state is as it was at every step: between two of them it may end and begin anew.
+    """
     draw_face(canvas, layout.frame.rect, options.framed)
     if playback.total_us:
         draw_legend(canvas, layout, playback)
@@ -54,32 +69,37 @@ def draw_still(
         if not lane.schedule.slots:
             _draw_reason(canvas, lane)
             continue
+        yield
         draw_band(canvas, lane, moment)
         draw_l2(canvas, lane)
+        yield
         _draw_still_tensors(canvas, lane, moment)
-        _draw_still_streams(canvas, lane, moment)
+        yield
+        yield from _stream_steps(canvas, lane, moment)
         # The active card last: its glow lies over its neighbours.
         for card in sorted(
             lane.cards, key=lambda card: moment.phases[card.slot.index] is Phase.DURING
         ):
-            index = card.slot.index
-            hovered = options.hovered == (number, index)
-            draw_card(canvas, card, lane.schedule.run, moment.phases[index], hovered)
+            draw_card(canvas, card, lane.schedule.run, moment.phases[card.slot.index])
+            yield
         draw_strip(canvas, lane, moment, playback.total_us)
 
 
-def _draw_still_streams(canvas: Canvas, lane: Lane, moment: Moment) -> None:
+def _stream_steps(canvas: Canvas, lane: Lane, moment: Moment) -> Iterator[None]:
     """Lines, those of launches under way above the others, and the tags of the others."""
     resting = [r for r in lane.routes if moment.phases[r.slot.index] is not Phase.DURING]
     for route in resting:
         if route.is_prominent:
             draw_line(canvas, route, active=False)
+            yield
     if _has_room(lane):
         for route in resting:
             draw_tag(canvas, route, active=False)
+            yield
     for route in lane.routes:
         if moment.phases[route.slot.index] is Phase.DURING:
             draw_line(canvas, route, active=route.is_prominent)
+            yield
 
 
 def _has_room(lane: Lane) -> bool:
