@@ -34,11 +34,12 @@ test-slow: setup  ## the checks that take minutes
 test-gpu:  ## the checks that need an NVIDIA GPU, with PYTHON's own torch
 	PYTHONPATH=$(CURDIR) $(PYTHON) -m pytest -c tests/gpu/pytest.ini --rootdir=$(CURDIR) -m gpu tests/gpu $(PYTEST_ARGS)
 
-lint: setup  ## style, types and import contracts
+lint: setup  ## style, types, import contracts and sizes
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.check_sources
 
 fmt: setup  ## rewrite the sources in the project's style
 	$(BIN)/ruff format
