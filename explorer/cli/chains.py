@@ -6,7 +6,7 @@ from typing import Any
 from explorer.chains import CHAINS, find_chain
 from explorer.chains.descriptor import Chain, Parameter
 from explorer.cli.table import Column, render
-from explorer.cli.terminal import DONE, write_json, write_result
+from explorer.cli.terminal import DONE, write_json, write_lines
 from explorer.model.device import DeviceKind
 
 
@@ -21,13 +21,13 @@ def execute(options: Namespace) -> int:
         if options.json:
             write_json({"chains": [chain_to_plain(chain) for chain in chains]})
         else:
-            write_result("\n".join(_list(chains)))
+            write_lines(_list(chains))
         return DONE
     chain = find_chain(options.name)
     if options.json:
         write_json(chain_to_plain(chain))
     else:
-        write_result("\n".join(_describe(chain)))
+        write_lines(_describe(chain))
     return DONE
 
 

@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from explorer.cli.progress import ProgressDisplay, starting
 from explorer.cli.table import Column, render
-from explorer.cli.terminal import DONE, write_json, write_result
+from explorer.cli.terminal import DONE, write_json, write_lines
 from explorer.model.codec import to_plain
 from explorer.model.device import DeviceAbility
 from explorer.model.errors import ExplorerError, UsageError
@@ -28,7 +28,7 @@ def execute(options: Namespace) -> int:
     if options.json:
         write_json(to_plain(found))
     else:
-        write_result("\n".join(_describe(found)))
+        write_lines(_describe(found))
     return DONE
 
 

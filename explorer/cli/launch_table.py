@@ -13,6 +13,7 @@ from explorer.model.traffic import (
 )
 from explorer.model.units import format_us, three_digits
 
+TITLE_WIDTH = 64
 KERNEL_WIDTH = 34
 OPS_WIDTH = 28
 LEAST_COMPARED_BYTES = 500_000
@@ -85,7 +86,7 @@ def _launch_row(number: int, launch: Launch, cells: Callable[[Bytes], list[str]]
     rate = achieved_bytes_per_s(launch)
     return [
         str(number),
-        launch.title,
+        shortened(launch.title, TITLE_WIDTH),
         shortened(launch.kernel, KERNEL_WIDTH),
         shortened("+".join(launch.ops) or ("helper" if launch.is_helper else NOTHING), OPS_WIDTH),
         NOTHING if launch.duration_us is None else three_digits(launch.duration_us),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from explorer.cli.progress import ProgressDisplay, starting
 from explorer.model.device import Abilities
-from explorer.model.errors import UsageError
+from explorer.model.errors import ExplorerError, UsageError
 from explorer.model.messages import Progress, RequestFailed, RunFinished, RunRequest
 from explorer.model.run import Run
 from explorer.worker.blocking import WorkerClient, WorkerEndedError
@@ -45,24 +45,29 @@ class Measurement:
         self._display = display
         self._on_run = on_run
         self._may_leave_out = may_leave_out
+        self._abilities: Abilities | None = None
         self.runs: list[Run] = []
 
     def measure(self) -> None:
         """Measure every strategy.
 
         Raises:
-            UsageError: The worker refused what was asked for.
-            WorkerEndedError: No worker can be started.
+            UsageError: The worker refused what was asked for, before any run came of it.
+            WorkerEndedError: No worker can be started, and no run has come about.
         """
         self._display.update(starting())
         while len(self.runs) < len(self._request.strategies):
-            abilities = self._client.start()
-            if self._may_leave_out:
-                self._leave_out(abilities)
-                self._may_leave_out = False
-            sentence = self._measure_rest()
+            try:
+                sentence = self._measure_rest()
+            except ExplorerError as error:
+                if not self.runs:
+                    raise
+                # No other worker will do better, and what is done has to be told.
+                while len(self.runs) < len(self._request.strategies):
+                    self._keep_failed(str(error))
+                return
             if sentence is not None:
-                self._keep(self._failed(sentence, abilities))
+                self._keep_failed(sentence)
 
     @property
     def strategies(self) -> tuple[str, ...]:
@@ -82,6 +87,10 @@ class Measurement:
 
     def _measure_rest(self) -> str | None:
         """Ask for the strategies that are left; returns why the next of them failed, if it did."""
+        self._abilities = self._client.start()
+        if self._may_leave_out:
+            self._leave_out(self._abilities)
+            self._may_leave_out = False
         rest = replace(self._request, strategies=self._request.strategies[len(self.runs) :])
         failure = None
         try:
@@ -99,9 +108,11 @@ class Measurement:
         is_whole = len(self.runs) == len(self._request.strategies)
         return None if is_whole else failure or "The worker gave no result for it."
 
-    def _failed(self, sentence: str, abilities: Abilities) -> Run:
+    def _keep_failed(self, sentence: str) -> None:
+        """Keep a failed run in the place of the next strategy's."""
+        assert self._abilities is not None
         spec = self._request.strategies[len(self.runs)]
-        return failed_run(self._request, spec, sentence, abilities, self.runs)
+        self._keep(failed_run(self._request, spec, sentence, self._abilities, self.runs))
 
     def _keep(self, run: Run) -> None:
         self.runs.append(run)

@@ -1,12 +1,14 @@
 """Progress of a run on stderr: one line rewritten on a terminal, a line a step elsewhere."""
 
-import shutil
+import contextlib
+import os
 import sys
 import threading
 import time
 from typing import TextIO
 
 from explorer.cli.table import shortened
+from explorer.cli.terminal import one_line
 from explorer.model.comparison import headline
 from explorer.model.messages import Progress, Stage
 from explorer.model.run import Run
@@ -14,17 +16,20 @@ from explorer.model.units import format_us
 
 ERASE_LINE = "\r\x1b[K"
 TICK_S = 1.0
+USUAL_COLUMNS = 80
+LEAST_COLUMNS = 10
 
 
 class ProgressDisplay:
     """Shows where a run stands. To be closed before anything else is written to stderr.
 
     On a terminal the seconds go on between two steps, so that a long compile does not look stuck.
+    Where it cannot be written (a full disk, a reader that has gone) the work goes on without it.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
-        self._rewrites = self._stream.isatty()
+        self._rewrites = self._stream.isatty() and os.environ.get("TERM") != "dumb"
         self._began_s = time.monotonic()
         self._last = ""
         self._lock = threading.Lock()
@@ -50,7 +55,7 @@ class ProgressDisplay:
     def tell(self, sentence: str) -> None:
         """Write a line that stays."""
         with self._lock:
-            self._write((ERASE_LINE if self._rewrites else "") + sentence + "\n")
+            self._write((ERASE_LINE if self._rewrites else "") + one_line(sentence) + "\n")
             self._last = ""
 
     def finished(self, run: Run) -> None:
@@ -81,12 +86,22 @@ class ProgressDisplay:
 
     def _rewrite(self) -> None:
         elapsed = f"{time.monotonic() - self._began_s:.0f} s"
-        width = shutil.get_terminal_size().columns - 1
-        self._write(ERASE_LINE + shortened(f"{elapsed:>6}  {self._last}", width))
+        line = shortened(f"{elapsed:>6}  {self._last}", self._columns() - 1)
+        self._write(ERASE_LINE + line)
+
+    def _columns(self) -> int:
+        """How wide the terminal is; stdout, which others ask, may be a file or a wider one."""
+        named = os.environ.get("COLUMNS", "")
+        found = int(named) if named.isdecimal() else 0
+        if not found:
+            with contextlib.suppress(OSError):
+                found = os.get_terminal_size(self._stream.fileno()).columns
+        return max(found or USUAL_COLUMNS, LEAST_COLUMNS)
 
     def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+            self._stream.flush()
 
 
 def starting() -> Progress:
@@ -102,4 +117,4 @@ def progress_text(progress: Progress, *, with_share: bool = True) -> str:
     if progress.strategy is not None:
         parts.append(progress.strategy)
     parts.append(f"{progress.stage.value}: {progress.sentence.rstrip('.')}")
-    return "  ".join(parts)
+    return one_line("  ".join(parts))

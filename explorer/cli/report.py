@@ -8,6 +8,7 @@ from itertools import groupby
 
 from explorer.cli.launch_table import launch_lines
 from explorer.cli.table import Column, render
+from explorer.cli.terminal import one_line
 from explorer.model.comparison import find_baseline, headline, speed_up
 from explorer.model.run import Direction, Run, Samples
 from explorer.model.traffic import peak_bytes, run_traffic
@@ -21,7 +22,7 @@ def report(runs: Sequence[Run]) -> str:
     blocks = []
     for _, group in groupby(runs, key=_work):
         members = list(group)
-        blocks.append("\n".join(_block(members)))
+        blocks.append("\n".join(one_line(line) for line in _block(members)))
     return "\n\n".join(blocks)
 
 

@@ -1,10 +1,13 @@
 """``kernel-explorer run``: measure a chain, tell how it goes, keep every run that is done."""
 
+import tempfile
+import uuid
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
 from explorer.chains import find_chain
+from explorer.cli import interrupts
 from explorer.cli.measure import Measurement
 from explorer.cli.progress import ProgressDisplay
 from explorer.cli.report import report
@@ -20,7 +23,7 @@ from explorer.model.errors import RecordingError, UsageError
 from explorer.model.messages import RunRequest
 from explorer.model.run import Direction, Run
 from explorer.model.strategies import DEFAULT_SPECS, parse_spec
-from explorer.recording import check_writable, runs_to_plain, save_recording
+from explorer.recording import SUFFIX, check_writable, runs_to_plain, save_recording
 from explorer.worker.blocking import WorkerClient
 
 
@@ -66,15 +69,17 @@ def measure_and_save(
         measurement = Measurement(client, request, display, saver.save, may_leave_out=may_leave_out)
         try:
             measurement.measure()
+            interrupts.ignore()
         except KeyboardInterrupt:
             interrupted = True
             client.cancel()
         finally:
             display.close()
+    saver.finish(measurement.runs)
     if saver.complaint is not None:
         write_error(saver.complaint)
-    if interrupted:
-        done = len(measurement.runs)
+    done = len(measurement.runs)
+    if interrupted and done < len(measurement.strategies):
         write_error(f"interrupted after {done} of {len(measurement.strategies)} runs.")
         return measurement.runs, INTERRUPTED
     failed = saver.complaint is not None
@@ -86,7 +91,7 @@ def measure_and_save(
 
 
 class Saver:
-    """Writes the recording anew after each run; a full disk ends no measurement.
+    """Writes the recording anew after each run; a full disk ends no measurement and loses no run.
 
     Attributes:
         complaint: Why the last attempt failed, None if it did not.
@@ -94,6 +99,7 @@ class Saver:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
+        self._saved = 0
         self.complaint: str | None = None
 
     def save(self, runs: Sequence[Run]) -> None:
@@ -106,6 +112,22 @@ class Saver:
             self.complaint = str(error)
         else:
             self.complaint = None
+            self._saved = len(runs)
+
+    def finish(self, runs: Sequence[Run]) -> None:
+        """Write what an interrupt or a full disk kept from being written, elsewhere if need be."""
+        if self._path is None or self._saved == len(runs):
+            return
+        self.save(runs)
+        if self.complaint is None:
+            return
+        try:
+            name = f"kernel-explorer-{uuid.uuid4().hex}{SUFFIX}"
+            elsewhere = Path(tempfile.gettempdir(), name)
+            save_recording(elsewhere, runs)
+        except (OSError, RecordingError):
+            return
+        self.complaint = f"{self.complaint.rstrip('.')}; the runs are in {elsewhere} instead."
 
 
 def make_request(options: Namespace) -> RunRequest:

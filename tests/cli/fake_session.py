@@ -33,6 +33,13 @@ if TYPE_CHECKING:
     from explorer.worker.server import Emit
 
 SESSION = "tests.cli.fake_session:FakeSession"
+_PROGRAM = f"""
+import functools, sys
+from explorer.cli import main, run
+from explorer.worker.blocking import WorkerClient
+run.WorkerClient = functools.partial(WorkerClient, server_arguments=("--session", {SESSION!r}))
+sys.exit(main())
+"""
 ABILITIES = Abilities(
     versions=CPU_VERSIONS,
     devices=(
@@ -93,6 +100,11 @@ class FakeSession:
                 error="It did not fit." if deeds().get(spec) == "error" else None,
             )
             emit(RunFinished(run=run))
+
+
+def program(*arguments: str) -> list[str]:
+    """A command that is the whole program, with this session as its worker's."""
+    return [sys.executable, "-c", _PROGRAM, *arguments]
 
 
 def deeds() -> dict[str, str]:

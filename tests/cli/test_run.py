@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from explorer import recording
 from explorer.recording import load_recording
-from tests.cli.fake_session import SESSION
-from tests.conftest import CHECKOUT
+from explorer.worker.blocking import WorkerClient, WorkerEndedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from explorer.model.device import Abilities
     from tests.cli.conftest import Outcome
 
 
@@ -173,57 +170,54 @@ def test_an_unwritable_file_is_refused_before_anything_runs(
 def test_a_disk_that_fills_up_loses_no_result(
     cli: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, data: bytes) -> None:
-        raise OSError(28, "No space left on device")
+    spare, target = tmp_path / "spare", tmp_path / "runs.kx"
+    spare.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spare))
+    write, full = recording.write_atomically, [target]
 
-    monkeypatch.setattr("explorer.recording.write_atomically", full)
-    done = cli("run", "attention", "--json", "--save", str(tmp_path / "runs.kx"))
+    def fill_up(path: Path, data: bytes) -> None:
+        if path in full or path.parent in full:
+            raise OSError(28, "No space left on device")
+        write(path, data)
+
+    monkeypatch.setattr("explorer.recording.write_atomically", fill_up)
+    done = cli("run", "attention", "--json", "--save", str(target))
     assert done.code == 1
     assert len(json.loads(done.out)["runs"]) == 2
-    assert done.err.endswith("runs.kx could not be written: No space left on device.\n")
-
-
-INTERRUPTED = """
-import functools, sys
-from explorer.cli import main, run
-from explorer.worker.blocking import WorkerClient
-run.WorkerClient = functools.partial(WorkerClient, server_arguments=("--session", {session!r}))
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-def interrupt(*arguments: str) -> tuple[int, str, str]:
-    """Run the program, send SIGINT while the second strategy hangs, and collect what it left."""
-    program = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED.format(session=SESSION), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(CHECKOUT), "KX_FAKE": "compile=hang"},
+    (rescued,) = spare.iterdir()
+    assert done.err.splitlines()[-1] == (
+        f"kernel-explorer: {target} could not be written: No space left on device; "
+        f"the runs are in {rescued} instead."
     )
-    assert program.stderr is not None
-    told = ""
-    while "compile  compile: " not in told:
-        line = program.stderr.readline()
-        assert line, told
-        told += line
-    program.send_signal(signal.SIGINT)
-    out, err = program.communicate(timeout=10)
-    return program.returncode, out, told + err
+    assert specs(rescued) == ["eager", "compile"]
+
+    full.append(spare)
+    done = cli("run", "attention", "--json", "--save", str(target))
+    assert done.code == 1
+    assert done.err.endswith("runs.kx could not be written: No space left on device.\n")
+    assert list(spare.iterdir()) == [rescued]
 
 
-def test_an_interrupt_saves_and_prints_what_is_done(tmp_path: Path) -> None:
+def test_what_is_done_is_told_where_no_worker_starts_again(
+    cli: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    start = WorkerClient.start
+    started: list[WorkerClient] = []
+
+    def start_once(client: WorkerClient) -> Abilities:
+        if len(started) >= 2 and client.process_id is None:
+            raise WorkerEndedError("No worker can be started any more.")
+        started.append(client)
+        return start(client)
+
+    monkeypatch.setattr(WorkerClient, "start", start_once)
+    monkeypatch.setenv("KX_FAKE", "compile=abort")
     path = tmp_path / "runs.kx"
-    code, out, err = interrupt("run", "attention", "--json", "--save", str(path))
-    assert code == 130
-    assert err.endswith("kernel-explorer: interrupted after 1 of 2 runs.\n")
-    assert "Traceback" not in err
-    assert [run["strategy"]["name"] for run in json.loads(out)["runs"]] == ["eager"]
-    assert specs(path) == ["eager"]
-    # The fixture that looks for leftovers finds the worker or its child if either still runs.
-
-
-def test_an_interrupt_before_anything_is_done_prints_nothing() -> None:
-    code, out, err = interrupt("run", "attention", "--strategy", "compile")
-    assert (code, out) == (130, "")
-    assert err.endswith("interrupted after 0 of 1 runs.\n")
+    four = [part for spec in ("eager", "compile", "sdpa", "eager") for part in ("--strategy", spec)]
+    done = cli("run", "attention", *four, "--json", "--save", str(path))
+    assert done.code == 1
+    errors = [run["error"] for run in json.loads(done.out)["runs"]]
+    assert errors[0] is None
+    assert "SIGABRT" in errors[1]
+    assert errors[2:] == ["No worker can be started any more."] * 2
+    assert specs(path) == ["eager", "compile", "sdpa", "eager"]
