@@ -1,6 +1,7 @@
 """What a chain is to a person: parameters with ranges, and its ops by the names a learner uses."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -8,6 +9,9 @@ from typing import Literal
 from explorer.model.device import DeviceKind
 from explorer.model.errors import UsageError
 from explorer.model.run import Scalar
+
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+"""As JSON and most languages write one; Python alone would read 1_0 and other scripts' digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +73,9 @@ class Parameter:
         complaint = UsageError(f"{self.name}={value} is not {word}; it takes {self.range_text}.")
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise complaint
-        try:
-            number = float(value)
-        except ValueError:
-            raise complaint from None
+        if isinstance(value, str) and re.fullmatch(NUMBER, value.strip()) is None:
+            raise complaint
+        number = float(value)
         if not math.isfinite(number) or (self.kind == "int" and number != int(number)):
             raise complaint
         return number

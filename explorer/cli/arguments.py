@@ -1,10 +1,11 @@
 """The command line's grammar: every option, read and checked as far as text alone allows."""
 
 import argparse
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from explorer import __version__
 from explorer.cli.terminal import PROGRAM
@@ -15,12 +16,20 @@ VIEWS = (
 )  # fmt: skip
 BUILT_FORMATS = (".png",)
 LATER_FORMATS = (".svg", ".pdf", ".gif", ".mp4", ".webp", ".html", ".csv", ".json")
-LARGEST_SIDE_PX = 16_384
-_UNITS_US = {"": 1.0, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
+LEAST_SIDE_PX, LARGEST_SIDE_PX = 16, 16_384
+MOST_SEED = 2**63 - 1
+# A micro sign and a Greek mu look alike, and keyboards have either.
+_UNITS_US = {"": 1.0, "us": 1.0, "µs": 1.0, "\u03bcs": 1.0, "ms": 1e3, "s": 1e6}
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that leaves the telling of a mistake to its caller: one sentence, no usage text."""
+    """A parser that leaves the telling of a mistake to its caller: one sentence, no usage text.
+
+    Options are written out: what is short for one option today may fit two tomorrow.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse would print.
@@ -41,11 +50,12 @@ class Size:
 
 def read_size(text: str) -> Size:
     """``1440x900``."""
-    found = re.fullmatch(r"(\d+)[x×](\d+)", text)
+    found = re.fullmatch(r"([0-9]{1,9})[x×]([0-9]{1,9})", text)
     sides = [int(side) for side in found.groups()] if found else []
-    if not sides or not all(16 <= side <= LARGEST_SIDE_PX for side in sides):
+    if not sides or not all(LEAST_SIDE_PX <= side <= LARGEST_SIDE_PX for side in sides):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no size such as 1440x900, each side from 16 to {LARGEST_SIDE_PX}"
+            f"{text!r} is no size such as 1440x900, each side from {LEAST_SIDE_PX} to "
+            f"{LARGEST_SIDE_PX}"
         )
     return Size(width=sides[0], height=sides[1])
 
@@ -63,10 +73,11 @@ def read_scale(text: str) -> float:
 
 def read_time_us(text: str) -> float:
     """A moment of the run, in microseconds unless a unit is given: ``350``, ``1.2ms``."""
-    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(us|µs|ms|s|)", text)
-    if found is None:
+    found = re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+) *(us|µs|μs|ms|s|)", text)
+    time_us = float(found[1]) * _UNITS_US[found[2]] if found else math.inf
+    if not math.isfinite(time_us):
         raise argparse.ArgumentTypeError(f"{text!r} is no time such as 350us or 1.2ms")
-    return float(found[1]) * _UNITS_US[found[2]]
+    return time_us
 
 
 def read_setting(text: str) -> tuple[str, str]:
@@ -79,15 +90,15 @@ def read_setting(text: str) -> tuple[str, str]:
 
 def read_device(text: str) -> str:
     """``auto``, ``cpu``, ``cuda`` or ``cuda:N``."""
-    if re.fullmatch(r"auto|cpu|cuda(:\d+)?", text) is None:
+    if re.fullmatch(r"auto|cpu|cuda(:[0-9]+)?", text) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not auto, cpu, cuda or cuda:N")
     return text
 
 
 def read_seed(text: str) -> int:
     """A whole number that fits the generators of every device."""
-    if re.fullmatch(r"\d{1,18}", text) is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    if re.fullmatch(r"[0-9]{1,19}", text) is None or int(text) > MOST_SEED:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {MOST_SEED}")
     return int(text)
 
 

@@ -5,7 +5,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from explorer.cli.arguments import BUILT_FORMATS, LATER_FORMATS, VIEWS, Size
+from explorer.cli.arguments import BUILT_FORMATS, LATER_FORMATS, LEAST_SIDE_PX, VIEWS, Size
 from explorer.cli.terminal import DONE, write_note
 from explorer.model.errors import RecordingError, UsageError
 from explorer.model.run import Run
@@ -25,6 +25,12 @@ def execute(options: Namespace) -> int:
     for name, value in (("--duration", options.duration), ("--fps", options.fps)):
         if value is not None:
             raise UsageError(f"{name} is for clips, which are not yet built; leave it out.")
+    sides = [round(side * options.scale) for side in (options.size.width, options.size.height)]
+    if min(sides) < LEAST_SIDE_PX:
+        raise UsageError(
+            f"The picture would have {sides[0]}x{sides[1]} pixels, and needs {LEAST_SIDE_PX} or "
+            "more each way; take a larger size or scale."
+        )
     runs = load_recording(options.file)
     if not runs:
         raise RecordingError(f"{options.file} holds no run.")

@@ -21,7 +21,7 @@ from explorer.cli.terminal import (
 )
 from explorer.model.errors import RecordingError, UsageError
 from explorer.model.messages import RunRequest
-from explorer.model.run import Direction, Run
+from explorer.model.run import Direction, Run, Scalar
 from explorer.model.strategies import DEFAULT_SPECS, parse_spec
 from explorer.recording import SUFFIX, check_writable, runs_to_plain, save_recording
 from explorer.worker.blocking import WorkerClient
@@ -147,9 +147,11 @@ def make_request(options: Namespace) -> RunRequest:
             "kernel-explorer chains lists what there is."
         )
     chain = find_chain(options.chain)
-    parameters = {
-        name: chain.parameter(name).parse(value) for name, value in dict(options.settings).items()
-    }
+    parameters: dict[str, Scalar] = {}
+    for name, value in options.settings:
+        if name in parameters:
+            raise UsageError(f"{name} is set twice; leave one out.")
+        parameters[name] = chain.parameter(name).parse(value)
     strategies = tuple(options.strategy or DEFAULT_SPECS)
     for spec in strategies:
         parse_spec(spec)

@@ -22,7 +22,7 @@ INTERRUPTED = 130
 
 PROGRAM = "kernel-explorer"
 MOST_CHARACTERS = 4000
-"""A longer sentence is cut: it quotes something that nobody would read."""
+"""A longer sentence loses its middle: it quotes something that nobody would read."""
 
 _BREAKS = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]+")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -98,7 +98,8 @@ def write_note(sentence: str) -> None:
     """Tell a person something on stderr that is no result; nobody there to read it is no fault."""
     shown = one_line(sentence)
     if len(shown) > MOST_CHARACTERS:
-        shown = f"{shown[:MOST_CHARACTERS]}…"
+        half = MOST_CHARACTERS // 2
+        shown = f"{shown[:half]}…{shown[-half:]}"
     write_to_stderr(shown + "\n")
 
 
