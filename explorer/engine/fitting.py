@@ -16,7 +16,7 @@ from explorer.engine.measure.estimate import (
 from explorer.engine.measure.stopwatch import flush_bytes
 from explorer.engine.prepare import Plan, plan_chain
 from explorer.engine.strategies import Strategy
-from explorer.model.device import Device
+from explorer.model.device import Device, DeviceKind
 from explorer.model.opgraph import OpGraph
 from explorer.model.tensor import TensorRole
 from explorer.model.units import format_bytes
@@ -25,6 +25,8 @@ DEFAULT_SHARE = 0.25
 """Share of the free memory that a run may take whose size the user did not choose."""
 MOST_LAUNCH_S = 0.2
 """On a GPU that draws the desktop, which stands still while a kernel runs."""
+_LIBRARIES_BYTES = 64 << 20
+"""What matmul libraries keep on a GPU: 34 MB were seen on an H200."""
 _CHECKED_BYTES = 26
 """An element of the output while its distribution is looked at: three times in fp64, and a bool."""
 
@@ -131,6 +133,8 @@ def _needed(graph: OpGraph, plan: Plan, strategy: Strategy, room: Room) -> int:
     outputs = sum(math.prod(t.shape) for t in graph.tensors if t.role is TensorRole.OUTPUT)
     checking = inputs + _CHECKED_BYTES * outputs
     beside = max(flush_bytes(room.device.l2_bytes), checking)
+    if room.device.kind is DeviceKind.CUDA:
+        beside += _LIBRARIES_BYTES
     return inputs + estimate(graph, strategy, plan) + beside
 
 

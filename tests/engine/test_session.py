@@ -128,8 +128,8 @@ def test_a_run_holds_everything_that_a_cpu_can_tell(measured: list[Reply]) -> No
     assert eager.memory is not None
     # While dropout runs: masked, probs, the random numbers and the result.
     assert eager.memory.peak_bytes == pytest.approx(4 * 2 * 64 * 64 * 4, rel=0.2)
-    # And a MiB for what a CPU's matmuls take.
-    assert eager.memory.estimate_bytes == 4 * 2 * 64 * 64 * 4 + (1 << 20)
+    # Three of them are named tensors, each in a block that may be a MiB larger.
+    assert eager.memory.estimate_bytes == 4 * 2 * 64 * 64 * 4 + 3 * (1 << 20)
     assert eager.memory.inputs_bytes == (3 * 2 * 64 * 16 + 64 * 64) * 4
     assert eager.memory.intermediates >= 5
     assert eager.compile is None
@@ -183,7 +183,7 @@ def test_a_graph_is_captured_without_running(engine: Session) -> None:
     [reply] = replies(engine, GraphRequest(chain="attention", parameters={"seq_len": 1_048_576}))
     assert isinstance(reply, GraphCaptured)
     assert reply.parameters["seq_len"] == 1_048_576
-    assert reply.estimate_bytes == 4 * 4 * 1_048_576**2 * 4 + (1 << 20)
+    assert reply.estimate_bytes == 4 * 4 * 1_048_576**2 * 4 + 3 * (1 << 20)
     assert reply.device == "cpu"
 
 

