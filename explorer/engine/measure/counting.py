@@ -1,12 +1,15 @@
 """Counts the DRAM bytes of each launch of a call, and makes sure which range is which launch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
+from unittest.mock import patch
+
+import torch
 
 from explorer.engine.cupti.counters import CounterReading, RangeBytes
 from explorer.engine.cupti.errors import CounterRefused
-from explorer.engine.measure.join import join_ranges
+from explorer.engine.measure.join import Joined, join_ranges
 from explorer.engine.measure.trace import GpuEvent, kernel_names, trace
 from explorer.model.run import Counters
 
@@ -14,6 +17,8 @@ _GRAPH_TWIN = (
     "A CUDA graph's replay shows its launches to no counter: their bytes are those of the same "
     "kernels launched one by one."
 )
+
+_BESIDE = "What the call launches beside its graph has no counted bytes:"
 
 _POLICIES = {"none": "caches as the launch before left them"}
 _PROFILER_KERNELS = {"WaitNs"}
@@ -29,13 +34,14 @@ class Counted:
     Attributes:
         counters: How it was done.
         ranges: One a kernel; none where they could not be joined.
-        beside: Where the call replays a CUDA graph: one for each kernel that it launches itself,
-            such as copies into the graph's memory; none where they could not be joined.
+        beside: Where the call replays a CUDA graph: name and range of each kernel that it launches
+            itself before, such as copies into the graph's memory; none where they could not be
+            joined.
     """
 
     counters: Counters
     ranges: tuple[RangeBytes, ...] = ()
-    beside: tuple[RangeBytes, ...] = ()
+    beside: tuple[tuple[str, RangeBytes], ...] = ()
 
 
 class CounterSource(Protocol):
@@ -48,9 +54,7 @@ class CounterSource(Protocol):
         """Count the work as a whole."""
 
 
-def count_launches(
-    source: CounterSource, bare: Call, replay: Call | None, beside: Sequence[GpuEvent] = ()
-) -> Counted:
+def count_launches(source: CounterSource, bare: Call, replay: Call | None) -> Counted:
     """Count each launch of a call.
 
     The counters give no names, so the call is traced while it is counted. Where the two do not go
@@ -60,22 +64,18 @@ def count_launches(
         source: Counts.
         bare: Launches kernel by kernel.
         replay: The same by a CUDA graph, whose total is wanted as well; None if there is none.
-        beside: The kernels that ``replay`` launches outside its graph, as traced.
     """
-    traced = trace(bare)
     try:
-        reading, counted = _count_with_names(source, bare)
-        if not counted:
-            reading, counted = source.measure(bare), trace(bare)
+        reading, joined, _ = _count(source, bare)
         total = None if replay is None else source.measure_total(replay)
     except CounterRefused as refused:
         return Counted(counters=Counters(sentence=refused.sentence))
-    joined = join_ranges(
-        reading.ranges, kernel_names(counted), kernel_names(traced), _durations(counted)
-    )
     sentences = [joined.refusal or _how_counted(reading)]
+    beside: tuple[tuple[str, RangeBytes], ...] = ()
     if replay is not None:
         sentences.append(_GRAPH_TWIN)
+        beside, refusal = _count_beside(source, replay)
+        sentences += [refusal] if refusal else []
     counters = Counters(
         source="CUPTI range profiler",
         cache_policy=_POLICIES.get(reading.cache_policy, reading.cache_policy),
@@ -86,27 +86,49 @@ def count_launches(
         total_bytes_read=None if total is None else total.bytes_read,
         total_bytes_written=None if total is None else total.bytes_written,
     )
-    outside = () if replay is None else _count_beside(source, replay, beside)
-    return Counted(counters=counters, ranges=joined.ranges, beside=outside)
+    return Counted(counters=counters, ranges=joined.ranges, beside=beside)
+
+
+def _count(source: CounterSource, call: Call) -> tuple[CounterReading, Joined, tuple[str, ...]]:
+    """Count each launch of a call, joined to the names of its kernels.
+
+    Raises:
+        CounterRefused: The counters are refused.
+    """
+    traced = trace(call)
+    reading, counted = _count_with_names(source, call)
+    if not counted:
+        reading, counted = source.measure(call), trace(call)
+    durations = [event.duration_us for event in counted if event.is_kernel]
+    names = kernel_names(counted)
+    return reading, join_ranges(reading.ranges, names, kernel_names(traced), durations), names
 
 
 def _count_beside(
-    source: CounterSource, replay: Call, beside: Sequence[GpuEvent]
-) -> tuple[RangeBytes, ...]:
-    """Count a replay launch by launch: only what it launches outside the graph has ranges."""
-    if not beside:
-        return ()
+    source: CounterSource, replay: Call
+) -> tuple[tuple[tuple[str, RangeBytes], ...], str | None]:
+    """Count what a call launches before it replays its graph; or nothing and why.
+
+    The replay itself is left out meanwhile: counters that go launch by launch do not know a graph.
+    """
+
+    def without_graph() -> None:
+        with patch.object(torch.cuda.CUDAGraph, "replay", _no_replay):
+            replay()
+
+    if not kernel_names(trace(without_graph)):
+        return (), None
     try:
-        reading = source.measure(replay)
-    except CounterRefused:
-        # The graph's own launches are counted; these then stay without bytes, as helpers may.
-        return ()
-    names = kernel_names(beside)
-    return join_ranges(reading.ranges, names, names, _durations(beside)).ranges
+        _, joined, names = _count(source, without_graph)
+    except CounterRefused as refused:
+        return (), f"{_BESIDE} {refused.sentence}"
+    if joined.refusal is not None:
+        return (), f"{_BESIDE} {joined.refusal}"
+    return tuple(zip(names, joined.ranges, strict=True)), None
 
 
-def _durations(events: Sequence[GpuEvent]) -> list[float]:
-    return [event.duration_us for event in events if event.is_kernel]
+def _no_replay(_graph: torch.cuda.CUDAGraph) -> None:
+    """Stand in for a replay that is to be left out."""
 
 
 def _count_with_names(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import torch
 
+from explorer.engine.cupti.counters import RangeBytes
 from explorer.engine.internals import InternalMovedError
 from explorer.engine.measure.assemble import (
     Recorded,
@@ -19,7 +20,7 @@ from explorer.engine.measure.assemble import (
     with_counts,
     with_times,
 )
-from explorer.engine.measure.counting import Call, CounterSource, count_launches
+from explorer.engine.measure.counting import Call, Counted, CounterSource, count_launches
 from explorer.engine.measure.generated import read_module
 from explorer.engine.measure.naming import name_tensors
 from explorer.engine.measure.observe_compile import CompileObservation
@@ -156,14 +157,11 @@ class _Recorder:
         if counters is None:
             return self._result(launches, recorded, Counters(sentence=_NOT_ASKED))
         replay = self.call if any(event.in_graph for event in events) else None
-        outside = [i for i, event in enumerate(events) if event.is_kernel and not event.in_graph]
-        beside = [events[place] for place in outside]
-        counted = count_launches(counters, bare, replay, beside)
+        counted = count_launches(counters, bare, replay)
         places = [offset + i for i, event in enumerate(labelled) if event.is_kernel]
-        for counted_places, ranges in ((places, counted.ranges), (outside, counted.beside)):
-            if len(ranges) == len(counted_places):
-                by_place = dict(zip(counted_places, ranges, strict=True))
-                launches = with_counts(launches, by_place)
+        if len(counted.ranges) == len(places):
+            launches = with_counts(launches, dict(zip(places, counted.ranges, strict=True)))
+        launches = with_counts(launches, _beside(events, counted))
         return self._result(launches, recorded, counted.counters)
 
     def _twin(self) -> Call:
@@ -275,6 +273,15 @@ class _Recorder:
             launch_total_us=sum(length for _, length in timed) if timed else None,
             warnings=tuple(dict.fromkeys(self.warnings)),
         )
+
+
+def _beside(events: Sequence[GpuEvent], counted: Counted) -> dict[int, RangeBytes]:
+    """The place of each kernel that was counted beside a graph: the first of the call."""
+    outside = [i for i, event in enumerate(events) if event.is_kernel and not event.in_graph]
+    beside = [name for name, _ in counted.beside]
+    if [events[place].name for place in outside[: len(beside)]] != beside:
+        return {}
+    return {place: part for place, (_, part) in zip(outside, counted.beside, strict=False)}
 
 
 def _launch_by_launch(call: Call) -> Call:

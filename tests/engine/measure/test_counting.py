@@ -1,6 +1,7 @@
 """Counting the launches of a call, with a stand-in for the GPU's trace and counters."""
 
 import pytest
+import torch
 
 from explorer.engine.cupti.counters import CounterReading, RangeBytes
 from explorer.engine.cupti.errors import CounterRefused
@@ -158,54 +159,95 @@ def test_a_graph_has_a_total_of_its_own() -> None:
 COPY = RangeBytes(bytes_read=42, bytes_written=41, duration_us=25.0)
 
 
-class SeesCopies(StandIn):
-    """Counters that see only a copy of a replayed graph, and of that no more than is said."""
+class FakeGraph:
+    """Stands for ``torch.cuda.CUDAGraph``, which a torch without CUDA cannot make."""
+
+    def replay(self) -> None:
+        """Launch what was captured."""
+        raise AssertionError("the graph is replayed where it is to be left out")
+
+
+class Graphed:
+    """A call that copies its input and replays a graph, and a GPU that is looked at."""
 
     def __init__(self, *beside: RangeBytes) -> None:
-        super().__init__(*RANGES)
         self.beside = beside
+        self.graph = FakeGraph()
+        self.launched: list[str] = []
+
+    def bare(self) -> None:
+        self.launched += ["gemm", "mul"]
+
+    def replay(self) -> None:
+        self.launched.append("foreach_copy")
+        self.graph.replay()
+
+    def trace(self, work: Call) -> tuple[GpuEvent, ...]:
+        self.launched.clear()
+        work()
+        times = {"gemm": 321.0, "mul": 501.0, "foreach_copy": 25.0}
+        return tuple(
+            GpuEvent(name=name, is_kernel=True, start_us=0.0, duration_us=times[name])
+            for name in self.launched
+        )
 
     def measure(self, work: Call) -> CounterReading:
-        if work is replay_with_copy:
-            return reading(*self.beside)
-        return super().measure(work)
+        """Count."""
+        work()
+        return reading(*(RANGES if "gemm" in self.launched else self.beside))
+
+    def measure_total(self, _work: Call) -> CounterReading:
+        """Count as a whole."""
+        return reading(TOTAL, by_launch=False)
 
 
-def replay_with_copy() -> None:
-    """Stands for a copy into a CUDA graph's memory and the graph."""
+@pytest.fixture
+def _fake_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", FakeGraph)
 
 
-OUTSIDE = [
-    GpuEvent(name="foreach_copy", is_kernel=True, start_us=0.0, duration_us=25.0),
-    GpuEvent(name="Memset", is_kernel=False, start_us=30.0, duration_us=1.0),
-]
-
-
-def test_what_is_launched_beside_a_graph_is_counted_too() -> None:
-    counted = count_launches(SeesCopies(COPY), lambda: None, replay_with_copy, OUTSIDE)
+@pytest.mark.usefixtures("_fake_graphs")
+def test_what_is_launched_beside_a_graph_is_counted_without_the_graph(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gpu = Graphed(COPY)
+    monkeypatch.setattr(counting, "trace", gpu.trace)
+    counted = count_launches(gpu, gpu.bare, gpu.replay)
     assert counted.ranges == RANGES
-    assert counted.beside == (COPY,)
+    assert counted.beside == (("foreach_copy", COPY),)
+    assert "beside" not in counted.counters.sentence
 
 
+@pytest.mark.usefixtures("_fake_graphs")
 @pytest.mark.parametrize("beside", [(), (COPY, COPY)], ids=["none", "too many"])
 def test_copies_of_which_another_number_was_counted_stay_without_bytes(
-    beside: tuple[RangeBytes, ...],
+    monkeypatch: pytest.MonkeyPatch, beside: tuple[RangeBytes, ...]
 ) -> None:
-    counted = count_launches(SeesCopies(*beside), lambda: None, replay_with_copy, OUTSIDE)
+    gpu = Graphed(*beside)
+    monkeypatch.setattr(counting, "trace", gpu.trace)
+    counted = count_launches(gpu, gpu.bare, gpu.replay)
     assert counted.ranges == RANGES
     assert counted.counters.joined
     assert counted.beside == ()
+    assert f"the counters saw {len(beside)} kernels" in counted.counters.sentence
 
 
-def test_a_refusal_beside_a_graph_keeps_what_was_counted_of_it() -> None:
-    class RefusesReplays(SeesCopies):
-        """Refuses where a graph is replayed."""
+@pytest.mark.usefixtures("_fake_graphs")
+def test_a_refusal_beside_a_graph_keeps_what_was_counted_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class RefusesCopies(Graphed):
+        """Refuses once the graph's own launches are counted."""
 
         def measure(self, work: Call) -> CounterReading:
-            if work is replay_with_copy:
-                raise CounterRefused("Not this one.")
-            return super().measure(work)
+            result = super().measure(work)
+            if "gemm" not in self.launched:
+                raise CounterRefused("Not these.")
+            return result
 
-    counted = count_launches(RefusesReplays(), lambda: None, replay_with_copy, OUTSIDE)
+    gpu = RefusesCopies(COPY)
+    monkeypatch.setattr(counting, "trace", gpu.trace)
+    counted = count_launches(gpu, gpu.bare, gpu.replay)
     assert counted.ranges == RANGES
     assert counted.beside == ()
+    assert counted.counters.sentence.endswith("has no counted bytes: Not these.")
