@@ -19,7 +19,7 @@ from explorer.engine.measure.clocks import clock_reader, full_sm_mhz
 from explorer.engine.measure.counting import CounterSource
 from explorer.engine.measure.doubts import timing_doubts
 from explorer.engine.measure.launches import LaunchRecord, record_launches
-from explorer.engine.measure.memory import Peak, intermediates, measure_peak
+from explorer.engine.measure.memory import Peak, measure_peak
 from explorer.engine.measure.observe_compile import CompileObservation, observing_compilation
 from explorer.engine.measure.stopwatch import time_call
 from explorer.engine.prepared import Prepared
@@ -37,6 +37,7 @@ from explorer.model.run import (
     Run,
     Timing,
 )
+from explorer.model.traffic import round_trips
 
 _logger = logging.getLogger(__name__)
 
@@ -181,7 +182,7 @@ class Measuring:
 
     def _memory(self, strategy: Strategy, peak: Peak, record: LaunchRecord) -> Memory:
         plan = self.maker.plan
-        reread = set(intermediates(record.launches))
+        reread = set(round_trips(record.launches))
         return Memory(
             peak_bytes=peak.peak_bytes,
             inputs_bytes=plan.inputs_bytes,

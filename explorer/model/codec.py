@@ -16,6 +16,7 @@ Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 T = TypeVar("T")
 
 LARGEST_INTEGER = 2**63
+MOST_QUOTED = 60
 
 # Annotations are resolved once a record class: a run holds thousands of records of a few classes.
 _FIELDS: dict[type[Any], dict[str, tuple[Any, bool]]] = {}
@@ -90,6 +91,11 @@ def _kind(data: object) -> str:
     )
 
 
+def _cut(text: str) -> str:
+    """What a sentence may quote of a file."""
+    return text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}…"
+
+
 def _decode(annotation: Any, data: object, where: str) -> Any:
     origin = typing.get_origin(annotation)
     if origin in (types.UnionType, typing.Union):
@@ -100,7 +106,10 @@ def _decode(annotation: Any, data: object, where: str) -> Any:
         if not isinstance(data, dict):
             raise DecodeError(f"{where} should be an object, not {_kind(data)}")
         item = typing.get_args(annotation)[1]
-        return {str(key): _decode(item, value, f"{where}.{key}") for key, value in data.items()}
+        return {
+            str(key): _decode(item, value, f"{where}.{_cut(str(key))}")
+            for key, value in data.items()
+        }
     if dataclasses.is_dataclass(annotation):
         return from_plain(typing.cast("type[Any]", annotation), data, where)
     return _decode_scalar(annotation, data, where)
@@ -116,7 +125,7 @@ def _decode_scalar(annotation: Any, data: object, where: str) -> Any:
             return annotation(data)
         except ValueError:
             known = ", ".join(str(member.value) for member in annotation)
-            raise DecodeError(f"{where} is {data!r}; known are {known}") from None
+            raise DecodeError(f"{where} is {_cut(repr(data))}; known are {known}") from None
     if isinstance(data, int | float) and not isinstance(data, bool):
         _check_size(data, where)
         if annotation is float:
@@ -159,10 +168,13 @@ def _decode_union(options: tuple[Any, ...], data: object, where: str) -> Any:
         (option for option in options if option is not type(None)),
         key=lambda option: option is not type(data),
     )
-    first: DecodeError | None = None
+    faults = []
     for option in ordered:
         try:
             return _decode(option, data, where)
         except DecodeError as error:
-            first = first or error
-    raise first or DecodeError(f"{where} should not be {_kind(data)}")
+            faults.append(error)
+    if len(faults) == 1 or ordered[0] is type(data):
+        raise faults[0]
+    names = ", ".join(option.__name__ for option in options if option is not type(None))
+    raise DecodeError(f"{where} should be one of {names}, not {_cut(repr(data))}")

@@ -83,7 +83,7 @@ def speed_up(run: Run, baseline: Run) -> SpeedUp | None:
     for condition in Condition:
         mine = _samples(run.timing, condition)
         theirs = _samples(baseline.timing, condition)
-        if mine is None or theirs is None or mine.median_us <= 0:
+        if mine is None or theirs is None or min(mine.median_us, theirs.median_us) <= 0:
             continue
         ratio = theirs.median_us / mine.median_us
         if ranges_overlap(mine, theirs):

@@ -1,16 +1,25 @@
-"""Whether a run names only what it holds: a view that looks a name up may then rely on it."""
+"""Whether a run names only what it holds, and nothing twice: a view may then look names up."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from explorer.model.run import Run
 
 
 def reference_fault(run: Run) -> str | None:
-    """Say which name leads nowhere, or None if all do lead somewhere.
+    """Say which name leads nowhere or is held twice, or None if there is no such name.
 
     Looked at are the tensors of the graph's ops and of the launches' accesses, and the ops that
     launches and loop nests carry out.
     """
+    for kind, names in (
+        ("tensor of the graph", [tensor.id for tensor in run.graph.tensors]),
+        ("tensor", [tensor.id for tensor in run.tensors]),
+        ("op", [op.name for op in run.graph.ops]),
+    ):
+        twice = next((name for name, count in Counter(names).items() if count > 1), None)
+        if twice is not None:
+            return f"it holds two of the {kind} {twice!r}"
     in_graph = {tensor.id for tensor in run.graph.tensors}
     in_memory = {tensor.id for tensor in run.tensors}
     ops = {op.name for op in run.graph.ops}

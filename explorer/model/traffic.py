@@ -161,7 +161,7 @@ def peak_bytes(run: Run) -> int | None:
     return max(run.memory.peak_bytes, run.memory.graph_pool_bytes or 0)
 
 
-def round_trips(run: Run) -> tuple[str, ...]:
+def round_trips(launches: Iterable[Launch]) -> tuple[str, ...]:
     """Tensors that one launch writes and a later one reads back, by the model, in order written.
 
     Returns:
@@ -169,7 +169,7 @@ def round_trips(run: Run) -> tuple[str, ...]:
     """
     written: dict[str, None] = {}
     found: dict[str, None] = {}
-    for launch in run.launches:
+    for launch in launches:
         for access in launch.accesses:
             if access.bytes_read and access.tensor in written:
                 found[access.tensor] = None

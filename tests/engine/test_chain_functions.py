@@ -1,6 +1,7 @@
 """The attention chain's code: its inputs, its reference, the checks of its dropout."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
@@ -9,6 +10,9 @@ from explorer.chains import CHAINS
 from explorer.engine.chain_functions import CHAIN_CODE
 from explorer.engine.prepare import prepare
 from explorer.engine.prepared import Prepared
+
+if TYPE_CHECKING:
+    from explorer.model.run import Scalar
 
 CPU = torch.device("cpu")
 CODE = CHAIN_CODE["attention"]
@@ -118,3 +122,27 @@ def test_without_randomness_there_is_nothing_to_check() -> None:
     prepared = small(dropout=0)
     assert CODE.without_randomness(prepared.parameters) == prepared.parameters
     assert CODE.distribution(prepared.parameters, prepared.inputs, call_of(prepared), 0.0) == ()
+
+
+def test_probabilities_too_small_for_fp16s_digits_pass_all_the_same() -> None:
+    """At 2^19 keys a probability is 32 of fp16's smallest steps, so scaling it up rounds."""
+    seq_len, p_drop = 1 << 19, 0.1
+    parameters: dict[str, Scalar] = {
+        "batch": 1, "heads": 1, "seq_len": seq_len, "head_dim": 8, "dtype": "fp16",
+        "dropout": p_drop, "mask": "none",
+    }  # fmt: skip
+    inputs = {name: torch.ones(1, 1, seq_len, 8, dtype=torch.float16) for name in ("q", "k", "v")}
+
+    def dropped() -> torch.Tensor:
+        generator = torch.Generator().manual_seed(0)
+        kept = torch.rand(1, 1, seq_len, 8, generator=generator) >= p_drop
+        scaled = torch.tensor(1 / seq_len, dtype=torch.float16) / (1 - p_drop)
+        return kept * scaled
+
+    kept, mean = CODE.distribution(parameters, inputs, dropped, 0.0)
+    assert kept.passed
+    assert mean.passed
+    assert abs(mean.observed - 1) > torch.finfo(torch.float16).eps
+    # What is not scaled up is found at this length too.
+    _, mean = CODE.distribution(parameters, inputs, lambda: dropped() * (1 - p_drop), 0.0)
+    assert not mean.passed

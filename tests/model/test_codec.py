@@ -107,7 +107,13 @@ def test_a_number_that_is_none_becomes_nothing(value: float) -> None:
         ({"table": {"a": 1}}, "table.a should be an object, not a number"),
         ({"table": []}, "table should be an object, not a list"),
         ({"maybe": 3}, "maybe should be an object, not a number"),
-        ({"scalar": [1]}, "scalar should be bool, not a list"),
+        ({"scalar": [1]}, "scalar should be one of bool, int, float, str, not [1]"),
+        (
+            {"scalar": ["x" * 999]},
+            f"scalar should be one of bool, int, float, str, not ['{'x' * 58}…",
+        ),
+        ({"color": "x" * 999}, f"color is '{'x' * 59}…; known are red, blue"),
+        ({"table": {"x" * 999: 1}}, f"table.{'x' * 60}… should be an object, not a number"),
     ],
 )
 def test_what_does_not_fit_is_refused_by_name(changes: dict[str, Any], sentence: str) -> None:

@@ -43,6 +43,15 @@ def test_the_headline_is_cold_then_warm_then_graph() -> None:
     assert headline(timed(run, None)) is None
 
 
+@pytest.mark.parametrize(("mine", "theirs"), [(0, 5), (5, 0), (0, 0)])
+def test_a_time_of_zero_gives_no_ratio(mine: float, theirs: float) -> None:
+    """A view that says how many times slower a run is divides by the ratio."""
+    run, baseline = (
+        timed(eager_attention(), Timing(cold=samples(time, time, time))) for time in (mine, theirs)
+    )
+    assert speed_up(run, baseline) is None
+
+
 def test_a_speed_up_is_the_ratio_of_the_medians() -> None:
     eager = timed(eager_attention(), Timing(cold=samples(5300, 5350, 5400)))
     compiled = timed(compiled_attention(), Timing(cold=samples(3860, 3870, 3880)))

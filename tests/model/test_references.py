@@ -38,6 +38,23 @@ FAULTY = {
     "launches[0] names the op 'sinh'": with_launch(
         loop_nests=(LoopNest(name="n", ops=("sinh",), bytes_read=0, bytes_written=0),)
     ),
+    "it holds two of the tensor 'q'": replace(
+        eager_attention(), tensors=(*eager_attention().tensors, eager_attention().tensors[0])
+    ),
+    "it holds two of the op 'qk'": replace(
+        eager_attention(),
+        graph=replace(
+            eager_attention().graph,
+            ops=(*eager_attention().graph.ops, eager_attention().graph.ops[0]),
+        ),
+    ),
+    "it holds two of the tensor of the graph 'q'": replace(
+        eager_attention(),
+        graph=replace(
+            eager_attention().graph,
+            tensors=(*eager_attention().graph.tensors, eager_attention().graph.tensors[0]),
+        ),
+    ),
 }
 
 

@@ -12,7 +12,6 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from explorer.engine.internals import moved
-from explorer.model.run import Launch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,16 +93,3 @@ def running_peak(changes: Iterable[int]) -> int:
         held += n_bytes
         peak = max(peak, held)
     return peak
-
-
-def intermediates(launches: Iterable[Launch]) -> tuple[str, ...]:
-    """Ids of the tensors that one launch writes and a later one reads, in order of writing."""
-    written: dict[str, bool] = {}
-    for launch in launches:
-        for access in launch.accesses:
-            if access.bytes_read and access.tensor in written:
-                written[access.tensor] = True
-        for access in launch.accesses:
-            if access.bytes_written:
-                written.setdefault(access.tensor, False)
-    return tuple(tensor for tensor, was_read in written.items() if was_read)

@@ -2,8 +2,7 @@
 
 import torch
 
-from explorer.engine.measure.memory import intermediates, measure_peak, running_peak
-from explorer.model.run import Access, Launch
+from explorer.engine.measure.memory import measure_peak, running_peak
 
 CPU = torch.device("cpu")
 N_BYTES = 4 << 20
@@ -40,26 +39,3 @@ def test_work_in_place_holds_nothing() -> None:
 def test_frees_lower_the_running_sum() -> None:
     assert running_peak([5, -5, 3, 4, -3]) == 7
     assert running_peak([]) == 0
-
-
-def test_an_intermediate_is_written_and_read_by_a_later_launch() -> None:
-    def launch(reads: str, writes: str) -> Launch:
-        return Launch(
-            kernel="k",
-            title="k",
-            accesses=(
-                *(Access(tensor=name, bytes_read=8) for name in reads),
-                *(Access(tensor=name, bytes_written=8) for name in writes),
-            ),
-        )
-
-    launches = (launch("q", "a"), launch("a", "b"), launch("bq", "c"), launch("", "d"))
-    assert intermediates(launches) == ("a", "b")
-
-
-def test_a_tensor_read_by_the_launch_that_writes_it_is_no_intermediate_yet() -> None:
-    in_place = Launch(
-        kernel="k", title="k", accesses=(Access(tensor="a", bytes_read=8, bytes_written=8),)
-    )
-    assert intermediates((in_place,)) == ()
-    assert intermediates((in_place, in_place)) == ("a",)
