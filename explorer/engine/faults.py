@@ -10,10 +10,6 @@ _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory",
 _LOST = ("device-side assert", "illegal memory access", "CUDA error", "unspecified launch failure")
 
 
-class DeviceLostError(ExplorerError):
-    """The device can no longer be used by this process."""
-
-
 class NoRoomError(ExplorerError):
     """There was too little memory for a part of the work that the rest does not need."""
 

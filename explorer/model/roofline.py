@@ -82,11 +82,6 @@ def roofs(ceilings: Ceilings, dtype: str) -> tuple[Roof, ...]:
     return tuple(sorted(made, key=lambda roof: -roof.flops_per_s))
 
 
-def attainable_flops_per_s(flops_per_byte: float, roof: Roof) -> float:
-    """The most that memory and ``roof`` allow at an intensity."""
-    return min(flops_per_byte / roof.ridge_flops_per_byte, 1.0) * roof.flops_per_s
-
-
 def roofline_point(run: Run) -> RooflinePoint | None:
     """Where ``run`` lies, or None: then :func:`why_no_point` says why."""
     timed, best = headline(run), run_traffic(run).best

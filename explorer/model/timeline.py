@@ -65,17 +65,10 @@ class Schedule:
     timed: bool
 
 
-def scaled_launch_spans(run: Run) -> tuple[Span, ...]:
-    """The launches of ``run`` by start, scaled so that the call lasts its unprofiled time.
-
-    Empty if no launch has a duration. The one schedule that timeline, scene and export share.
-    """
-    made = schedule(run)
-    return made.spans if made else ()
-
-
 def schedule(run: Run) -> Schedule | None:
-    """The launches of ``run`` with both totals and the factors between them.
+    """The launches of ``run``, scaled so that the call lasts its unprofiled time.
+
+    The one schedule that timeline, scene and export share.
 
     Returns:
         None if no launch has a duration: then there is nothing to draw to scale.

@@ -149,11 +149,6 @@ def model_difference(n_bytes: Bytes) -> float | None:
     return n_bytes.counted / n_bytes.modelled - 1
 
 
-def compute_launches(run: Run) -> tuple[Launch, ...]:
-    """The launches that carry out the chain's ops, without the helpers."""
-    return tuple(launch for launch in run.launches if not launch.is_helper)
-
-
 def peak_bytes(run: Run) -> int | None:
     """Highest memory over the inputs in one call, the private pool of a CUDA graph included."""
     if run.memory is None:

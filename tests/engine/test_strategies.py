@@ -9,6 +9,7 @@ import torch
 from explorer.chains import find_chain
 from explorer.engine import toolchain
 from explorer.engine.chain_functions import CHAIN_CODE
+from explorer.engine.prepare import prepare
 from explorer.engine.prepared import Prepared
 from explorer.engine.strategies import STRATEGIES, find_strategy
 from explorer.model.device import DeviceKind
@@ -119,6 +120,15 @@ def test_sdpa_tells_what_really_ran(small: Prepared) -> None:
     # torch's fused attention on a CPU has no dropout, so with it nothing is fused.
     assert find_strategy("sdpa").build(small).backend == "math (not fused)"
     assert find_strategy("sdpa").build(calm(small)).backend == "torch's fused CPU attention"
+
+
+@pytest.mark.parametrize(("mask", "skips"), [("causal", True), ("additive", False)])
+def test_a_fused_kernel_that_skips_the_masked_half_says_so(mask: str, skips: bool) -> None:
+    settings = {"heads": 2, "seq_len": 64, "head_dim": 16, "mask": mask}
+    fused = find_strategy("sdpa").build(prepare("attention", {**settings, "dropout": 0}, CPU))
+    assert any("skips what the causal mask hides" in note for note in fused.notes) is skips
+    op_by_op = find_strategy("sdpa").build(prepare("attention", settings, CPU))
+    assert op_by_op.notes == ()
 
 
 def test_compile_generates_code_each_time(small: Prepared) -> None:

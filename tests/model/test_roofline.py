@@ -7,7 +7,6 @@ import pytest
 from explorer.model.device import Ceilings
 from explorer.model.roofline import (
     Bound,
-    attainable_flops_per_s,
     floor,
     roofline_point,
     roofs,
@@ -45,12 +44,6 @@ def test_roofs_of_the_chains_type_and_of_fp32_highest_first() -> None:
 def test_a_roof_that_was_not_measured_is_left_out() -> None:
     assert [roof.dtype for roof in roofs(CEILINGS, "fp16")] == ["fp32"]
     assert len(roofs(CEILINGS, "fp32")) == 1
-
-
-def test_attainable_is_memory_below_the_ridge_and_arithmetic_above() -> None:
-    roof = roofs(CEILINGS, "bf16")[0]
-    assert attainable_flops_per_s(20, roof) == pytest.approx(20 * 4.2e12)
-    assert attainable_flops_per_s(2000, roof) == pytest.approx(840e12)
 
 
 def test_a_point_divides_the_chains_flops_by_counted_bytes_and_unprofiled_time() -> None:

@@ -11,7 +11,6 @@ from explorer.model.timeline import (
     MAX_GAP_SCALE,
     TimeView,
     nice_ticks,
-    scaled_launch_spans,
     schedule,
 )
 from tests.fixtures_runs import eager_attention, failed_run, long_run
@@ -75,13 +74,15 @@ def test_overlapping_streams_leave_no_gap_and_keep_their_overlap() -> None:
 
 
 def test_spans_come_by_start_and_the_first_starts_at_zero() -> None:
-    spans = scaled_launch_spans(run_of([(50, 5), (20, 10)], None))
-    assert [(s.index, s.start_us) for s in spans] == [(1, 0), (0, 30)]
+    made = schedule(run_of([(50, 5), (20, 10)], None))
+    assert made is not None
+    assert [(s.index, s.start_us) for s in made.spans] == [(1, 0), (0, 30)]
 
 
 def test_without_starts_launches_follow_each_other() -> None:
-    spans = scaled_launch_spans(run_of([(None, 10), (None, 20)], 30))
-    assert [(s.start_us, s.end_us) for s in spans] == [(0, 10), (10, 30)]
+    made = schedule(run_of([(None, 10), (None, 20)], 30))
+    assert made is not None
+    assert [(s.start_us, s.end_us) for s in made.spans] == [(0, 10), (10, 30)]
 
 
 def test_an_untimed_run_keeps_the_trace_and_says_so() -> None:
@@ -92,7 +93,7 @@ def test_an_untimed_run_keeps_the_trace_and_says_so() -> None:
 
 def test_a_run_without_durations_has_no_schedule() -> None:
     assert schedule(failed_run()) is None
-    assert scaled_launch_spans(run_of([(0, None)], 10)) == ()
+    assert schedule(run_of([(0, None)], 10)) is None
 
 
 def test_fixture_totals_match_the_event_time() -> None:

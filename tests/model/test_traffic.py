@@ -9,7 +9,6 @@ from explorer.model.traffic import (
     Traffic,
     achieved_bytes_per_s,
     added,
-    compute_launches,
     launch_traffic,
     model_difference,
     peak_bytes,
@@ -66,7 +65,6 @@ def test_a_helper_that_no_counter_sees_is_left_out_and_told() -> None:
     assert traffic.best == (10, 20, Pedigree.COUNTED)
     assert traffic.launches_left_out == 1
     assert traffic.of(Pedigree.MODELLED) == (10, 20)
-    assert compute_launches(run) == (counted,)
 
 
 def test_a_helper_that_hardly_moves_anything_is_not_worth_a_word() -> None:

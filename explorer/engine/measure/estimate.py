@@ -259,10 +259,6 @@ class SizedGraph:
         power = math.log(second / first) / math.log(self.second_size / self.first_size)
         return int(first * (size / self.first_size) ** power + 0.5)
 
-    def inputs_bytes(self, size: int) -> int:
-        """Bytes of the inputs at a size."""
-        return sum(t.n_bytes for t in self.at(size).tensors if t.role is TensorRole.INPUT)
-
 
 def largest_size(fits: Callable[[int], bool], *, below: int, step: int = 64) -> int | None:
     """The largest size under ``below`` that fits, in steps from ``step`` on; None if none does.
