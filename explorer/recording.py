@@ -5,9 +5,11 @@ A ``.kx`` file is gzip-compressed JSON:
 Nothing in it is ever executed; it is data for the records of ``explorer.model`` and no more.
 """
 
+import errno
 import gzip
 import json
 import os
+import stat
 import tempfile
 import zlib
 from collections.abc import Sequence
@@ -16,14 +18,15 @@ from typing import Any
 
 from explorer.model.codec import DecodeError, from_plain, to_plain
 from explorer.model.errors import RecordingError
-from explorer.model.references import reference_fault
+from explorer.model.plausibility import first_fault
 from explorer.model.run import Run
 
 FORMAT = "kernel-explorer"
 VERSION = 1
 SUFFIX = ".kx"
-MAX_PLAIN_BYTES = 512 * 1024 * 1024
-"""A recording that unpacks to more is refused: a few hundred kilobytes can hold gigabytes."""
+MOST_PLAIN_BYTES = 128 * 1024 * 1024
+"""A recording that unpacks to more is refused: a few hundred kilobytes can hold gigabytes, and as
+Python's objects they are twenty times that. A run is some tens of kilobytes."""
 
 
 def runs_to_plain(runs: Sequence[Run]) -> dict[str, Any]:
@@ -37,14 +40,18 @@ def save_recording(path: Path, runs: Sequence[Run]) -> None:
     Raises:
         RecordingError: The file cannot be written; the sentence says why.
     """
-    text = json.dumps(runs_to_plain(runs), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(runs_to_plain(runs), separators=(",", ":"))
+    if len(text) > MOST_PLAIN_BYTES:
+        raise RecordingError(
+            f"{path} could not be written: {len(runs)} runs are more than the "
+            f"{MOST_PLAIN_BYTES >> 20} MiB that a recording may hold; save fewer in one."
+        )
     # mtime=0: the same runs give the same bytes, so that a committed recording diffs cleanly.
     data = gzip.compress(text.encode(), mtime=0)
     try:
         write_atomically(path, data)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise RecordingError(f"{path} could not be written: {reason}.") from error
+        raise _unwritable(path, error) from error
 
 
 def check_writable(path: Path) -> None:
@@ -53,13 +60,10 @@ def check_writable(path: Path) -> None:
     Raises:
         RecordingError: It cannot; the sentence says why.
     """
-    if path.is_dir():
-        raise RecordingError(f"{path} could not be written: it is a folder; name a file in it.")
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, temporary, _ = _open_beside(path)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise RecordingError(f"{path} could not be written: {reason}.") from error
+        raise _unwritable(path, error) from error
     os.close(handle)
     Path(temporary).unlink()
 
@@ -68,9 +72,10 @@ def write_atomically(path: Path, data: bytes) -> None:
     """Write beside ``path`` and rename, so that readers see the old file or the new one.
 
     Raises:
-        OSError: The folder is missing, read-only or full; ``path`` is then as it was.
+        OSError: ``path`` is no file that may be written, or its folder is missing, read-only or
+            full; ``path`` is then as it was.
     """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    handle, temporary, target = _open_beside(path)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -79,10 +84,42 @@ def write_atomically(path: Path, data: bytes) -> None:
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
+        os.replace(temporary, target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _open_beside(path: Path) -> tuple[int, str, Path]:
+    """Open a new file in the folder of ``path``.
+
+    Returns:
+        Its descriptor, its name, and the file that it shall replace: where ``path`` is a link,
+        what that leads to, so that the link stays.
+
+    Raises:
+        OSError: Not writable; a device or a pipe is refused too, since renaming would remove it.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        mode = None
+    if mode is not None:
+        if stat.S_ISDIR(mode):
+            raise OSError(errno.EISDIR, "it is a folder; name a file in it")
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is a device or a pipe; name a file")
+        if not os.access(path, os.W_OK):
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+    handle, temporary = tempfile.mkstemp(
+        dir=target.parent, prefix=".kernel-explorer-", suffix=".part"
+    )
+    return handle, temporary, target
+
+
+def _unwritable(path: Path, error: OSError) -> RecordingError:
+    return RecordingError(f"{path} could not be written: {error.strerror or error}.")
 
 
 def load_recording(path: Path) -> tuple[Run, ...]:
@@ -92,10 +129,11 @@ def load_recording(path: Path) -> tuple[Run, ...]:
         RecordingError: The file is missing, damaged, foreign or from a later version.
     """
     try:
-        packed = path.read_bytes()
+        with path.open("rb") as file:
+            # One byte more tells a longer file; some, such as /dev/zero, never end.
+            packed = file.read(MOST_PLAIN_BYTES + 1)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise RecordingError(f"{path} could not be read: {reason}.") from error
+        raise RecordingError(f"{path} could not be read: {error.strerror or error}.") from error
     return parse_recording(packed, str(path))
 
 
@@ -127,22 +165,23 @@ def parse_recording(packed: bytes, name: str) -> tuple[Run, ...]:
     except DecodeError as error:
         raise RecordingError(f"{name} is damaged: {error}.") from None
     for i, run in enumerate(loaded):
-        fault = reference_fault(run)
+        fault = first_fault(run)
         if fault is not None:
             raise RecordingError(f"{name} is damaged: runs[{i}]: {fault}.")
     return loaded
 
 
 def _unpack(packed: bytes, name: str) -> bytes:
-    if packed[:2] != b"\x1f\x8b":
-        return packed
+    is_packed = packed[:2] == b"\x1f\x8b"
     unpacker = zlib.decompressobj(wbits=31)
     try:
-        plain = unpacker.decompress(packed, MAX_PLAIN_BYTES)
-        if unpacker.unconsumed_tail:
-            raise RecordingError(f"{name} unpacks to more than {MAX_PLAIN_BYTES >> 20} MiB.")
+        plain = unpacker.decompress(packed, MOST_PLAIN_BYTES + 1) if is_packed else packed
     except zlib.error:
         raise RecordingError(f"{name} is damaged: it cannot be unpacked.") from None
-    if not unpacker.eof:
+    if len(plain) > MOST_PLAIN_BYTES:
+        raise RecordingError(
+            f"{name} holds more than {MOST_PLAIN_BYTES >> 20} MiB, which no recording does."
+        )
+    if is_packed and not unpacker.eof:
         raise RecordingError(f"{name} is damaged: it ends in the middle.")
     return plain

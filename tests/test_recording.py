@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -20,9 +21,6 @@ from explorer.recording import (
     write_atomically,
 )
 from tests.fixtures_runs import all_runs, eager_attention
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_runs_come_back_equal(tmp_path: Path) -> None:
@@ -107,11 +105,34 @@ def test_every_cut_and_every_flipped_byte_is_refused_or_read() -> None:
 
 
 def test_a_small_file_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "MAX_PLAIN_BYTES", 1 << 20)
+    monkeypatch.setattr(recording, "MOST_PLAIN_BYTES", 1 << 20)
     bomb = gzip.compress(b" " * (1 << 22))
     assert len(bomb) < 10_000
-    with pytest.raises(RecordingError, match="unpacks to more than 1 MiB"):
-        parse_recording(bomb, "a.kx")
+    for packed in (bomb, gzip.decompress(bomb)):
+        with pytest.raises(RecordingError, match="holds more than 1 MiB, which no recording does"):
+            parse_recording(packed, "a.kx")
+
+
+def test_a_file_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "MOST_PLAIN_BYTES", 1 << 20)
+    with pytest.raises(RecordingError, match=r"^/dev/zero holds more than 1 MiB"):
+        load_recording(Path("/dev/zero"))
+
+
+def test_nothing_is_saved_that_could_not_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "MOST_PLAIN_BYTES", 1 << 10)
+    with pytest.raises(RecordingError, match="6 runs are more than the 0 MiB"):
+        save_recording(tmp_path / "a.kx", all_runs())
+    assert os.listdir(tmp_path) == []
+
+
+def test_any_text_comes_back(tmp_path: Path) -> None:
+    """Half a surrogate pair, which a name that is no UTF-8 holds, cannot be encoded as such."""
+    run = dataclasses.replace(eager_attention(), label="µ × \udc80 \0 \u2028")
+    save_recording(tmp_path / "a.kx", (run,))
+    assert load_recording(tmp_path / "a.kx") == (run,)
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
@@ -175,3 +196,50 @@ def test_whether_a_file_can_be_written_is_known_beforehand(tmp_path: Path) -> No
         with pytest.raises(RecordingError, match=words):
             check_writable(path)
     assert os.listdir(tmp_path) == ["old.kx"]
+
+
+def test_a_device_or_a_pipe_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    """As root, renaming over /dev/null would do away with it for everyone."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/null")):
+        with pytest.raises(RecordingError, match="it is a device or a pipe; name a file"):
+            check_writable(path)
+    with pytest.raises(RecordingError, match="it is a device or a pipe; name a file"):
+        save_recording(pipe, all_runs())
+    assert pipe.is_fifo()
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_file_that_may_not_be_written_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "runs.kx"
+    path.touch()
+    # Root may write anything, whatever the file's mode.
+    monkeypatch.setattr(os, "access", lambda asked, mode: (asked, mode) != (path, os.W_OK))
+    with pytest.raises(RecordingError, match="Permission denied"):
+        save_recording(path, all_runs())
+    assert path.read_bytes() == b""
+
+
+def test_a_link_stays_one_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    link, target = tmp_path / "link.kx", tmp_path / "folder" / "target.kx"
+    link.symlink_to(target)
+    for _ in ("new", "old"):
+        save_recording(link, all_runs())
+        assert link.is_symlink()
+        assert load_recording(target) == all_runs()
+    assert os.listdir(tmp_path / "folder") == ["target.kx"]
+    circle = tmp_path / "circle.kx"
+    circle.symlink_to(circle)
+    with pytest.raises(RecordingError, match="symbolic links"):
+        save_recording(circle, all_runs())
+
+
+def test_the_longest_name_there_is_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / ("n" * 252 + ".kx")
+    check_writable(path)
+    save_recording(path, all_runs())
+    assert load_recording(path) == all_runs()
