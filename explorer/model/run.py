@@ -240,7 +240,8 @@ class CompileCost:
     """What compiling cost.
 
     Attributes:
-        first_call_s: The first call of the strategy, compile included.
+        first_call_s: Until the strategy is ready, caches as they were: compiling, the first call,
+            and recording where there is a CUDA graph.
         cold_s: Seconds by stage with empty caches, where measured.
         cached_s: Seconds by stage with warm caches, where measured.
         graph_breaks: Places and reasons.

@@ -12,12 +12,14 @@ from explorer.engine.cupti.errors import CounterRefused
 from explorer.engine.measure.join import Joined, join_ranges
 from explorer.engine.measure.trace import GpuEvent, kernel_names, trace
 from explorer.model.run import Counters
+from explorer.model.units import format_bytes
 
 _GRAPH_TWIN = (
     "A CUDA graph's replay shows its launches to no counter: their bytes are those of the same "
     "kernels launched one by one."
 )
 
+_WHOLE = "The call with its replay, counted as a whole,"
 _BESIDE = "What the call launches beside its graph has no counted bytes:"
 
 _POLICIES = {"none": "caches as the launch before left them"}
@@ -67,15 +69,16 @@ def count_launches(source: CounterSource, bare: Call, replay: Call | None) -> Co
     """
     try:
         reading, joined, _ = _count(source, bare)
-        total = None if replay is None else source.measure_total(replay)
     except CounterRefused as refused:
         return Counted(counters=Counters(sentence=refused.sentence))
     sentences = [joined.refusal or _how_counted(reading)]
+    total: CounterReading | None = None
     beside: tuple[tuple[str, RangeBytes], ...] = ()
     if replay is not None:
         sentences.append(_GRAPH_TWIN)
-        beside, refusal = _count_beside(source, replay)
-        sentences += [refusal] if refusal else []
+        total, of_total = _count_whole(source, replay)
+        beside, of_beside = _count_beside(source, replay)
+        sentences += [sentence for sentence in (of_total, of_beside) if sentence]
     counters = Counters(
         source="CUPTI range profiler",
         cache_policy=_POLICIES.get(reading.cache_policy, reading.cache_policy),
@@ -104,9 +107,19 @@ def _count(source: CounterSource, call: Call) -> tuple[CounterReading, Joined, t
     return reading, join_ranges(reading.ranges, names, kernel_names(traced), durations), names
 
 
+def _count_whole(source: CounterSource, replay: Call) -> tuple[CounterReading | None, str]:
+    """Count a call that replays a graph as a whole, and say what came out."""
+    try:
+        total = source.measure_total(replay)
+    except CounterRefused as refused:
+        return None, f"{_WHOLE} has no counted bytes: {refused.sentence}"
+    read, written = format_bytes(total.bytes_read), format_bytes(total.bytes_written)
+    return total, f"{_WHOLE} read {read} and wrote {written}."
+
+
 def _count_beside(
     source: CounterSource, replay: Call
-) -> tuple[tuple[tuple[str, RangeBytes], ...], str | None]:
+) -> tuple[tuple[tuple[str, RangeBytes], ...], str]:
     """Count what a call launches before it replays its graph; or nothing and why.
 
     The replay itself is left out meanwhile: counters that go launch by launch do not know a graph.
@@ -117,14 +130,14 @@ def _count_beside(
             replay()
 
     if not kernel_names(trace(without_graph)):
-        return (), None
+        return (), ""
     try:
         _, joined, names = _count(source, without_graph)
     except CounterRefused as refused:
         return (), f"{_BESIDE} {refused.sentence}"
     if joined.refusal is not None:
         return (), f"{_BESIDE} {joined.refusal}"
-    return tuple(zip(names, joined.ranges, strict=True)), None
+    return tuple(zip(names, joined.ranges, strict=True)), ""
 
 
 def _no_replay(_graph: torch.cuda.CUDAGraph) -> None:

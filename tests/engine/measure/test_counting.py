@@ -154,6 +154,7 @@ def test_a_graph_has_a_total_of_its_own() -> None:
     assert source.counted_whole == [replay]
     assert (counted.total_bytes_read, counted.total_bytes_written) == (1110, 2140)
     assert "one by one" in counted.sentence
+    assert counted.sentence.endswith("counted as a whole, read 1.11 kB and wrote 2.14 kB.")
 
 
 COPY = RangeBytes(bytes_read=42, bytes_written=41, duration_us=25.0)
@@ -251,3 +252,21 @@ def test_a_refusal_beside_a_graph_keeps_what_was_counted_of_it(
     assert counted.ranges == RANGES
     assert counted.beside == ()
     assert counted.counters.sentence.endswith("has no counted bytes: Not these.")
+
+
+@pytest.mark.usefixtures("_fake_graphs")
+def test_a_refused_total_keeps_the_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    class RefusesWholes(Graphed):
+        """Counts launch by launch only."""
+
+        def measure_total(self, work: Call) -> CounterReading:
+            """Refuse."""
+            raise CounterRefused("No user ranges here.")
+
+    gpu = RefusesWholes(COPY)
+    monkeypatch.setattr(counting, "trace", gpu.trace)
+    counted = count_launches(gpu, gpu.bare, gpu.replay)
+    assert counted.ranges == RANGES
+    assert counted.beside == (("foreach_copy", COPY),)
+    assert counted.counters.total_bytes_read is None
+    assert counted.counters.sentence.endswith("has no counted bytes: No user ranges here.")
