@@ -14,6 +14,7 @@ from explorer.model.device import Abilities, DeviceKind
 from explorer.ui.main_window import MainWindow, prepare_application
 from explorer.ui.preload import Preload
 from explorer.ui.session import Session
+from explorer.ui.settings import Settings, settings_path
 from explorer.ui.store import Store
 from explorer.ui.worker_process import WorkerProcess
 from explorer.worker.client import worker_command, worker_environment
@@ -41,10 +42,12 @@ def run_window(recording: Path | None, worker_python: Path | None) -> int:
     command = worker_command(worker_python)
     application = QApplication(sys.argv[:1])
     prepare_application(application)
+    settings = Settings(settings_path())
     store = Store()
+    store.set_theme(settings.theme or store.state.theme)
     worker = WorkerProcess(command, worker_environment())
     session = Session(store, worker)
-    window = MainWindow(store, session, complete=False)
+    window = MainWindow(store, session, settings=settings, complete=False)
     opening = Opening(window, store, recording)
     preload = Preload((SCENE, DETAILS, PLOT))
     preload.imported.connect(opening.go_on)

@@ -135,10 +135,13 @@ def _speed_up_card(run: Run, base: Run | None, runs: Sequence[Run]) -> Card:
             key="speed-up", label=label, value="≈", delta=EQUAL_WORDS, note=note, detail=detail,
             sentence=f"The ranges from lower to upper quartile overlap. {sentence}",
         )  # fmt: skip
+    is_faster = found.verdict is Verdict.FASTER
     return Card(
-        key="speed-up", label=label, value=format_ratio(found.ratio), note=note, detail=detail,
+        key="speed-up", label=label if is_faster else "Slower than eager",
+        value=format_ratio(found.ratio if is_faster else 1 / found.ratio),
+        note=note, detail=detail,
         delta=" → ".join(_median(each, found.condition) for each in (base, run)),
-        tone=Tone.GOOD if found.verdict is Verdict.FASTER else Tone.BAD, sentence=sentence,
+        tone=Tone.GOOD if is_faster else Tone.BAD, sentence=sentence,
     )  # fmt: skip
 
 
@@ -172,7 +175,9 @@ def _over_best_single(run: Run, runs: Sequence[Run]) -> str:
     if found is None:
         return ""
     link = "with" if found.verdict is Verdict.EQUAL else "than"
-    return f"{ratio_words(found)} {link} {run_title(best)}"
+    # Broken before the name, never within it.
+    name = run_title(best).replace(" ", "\u00a0")
+    return f"{ratio_words(found)} {link} {name}"
 
 
 def _floor_words(run: Run) -> str:
@@ -182,7 +187,7 @@ def _floor_words(run: Run) -> str:
     share = least.time_us / timed.samples.median_us
     if share > 1:
         return "under the floor: measure the ceilings again"
-    return f"{percent(share)} of the {least.bound.value} floor ({format_us(least.time_us)})"
+    return f"{least.bound.value} floor {format_us(least.time_us)}, {percent(share)} of this"
 
 
 def _time_label(run: Run) -> str:

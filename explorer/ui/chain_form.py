@@ -17,7 +17,7 @@ from typing_extensions import override
 from explorer.chains.descriptor import Parameter
 from explorer.model.units import format_bytes
 from explorer.ui.controls import Picker
-from explorer.ui.panel import label
+from explorer.ui.panel import label, restyle
 from explorer.ui.store import Store
 
 FORM_WIDTH_PX = 560
@@ -133,7 +133,7 @@ class ChainForm(QFrame):
                 self._pickers[name].setCurrentText(parameters.texts.get(name, default))
             message = self._messages[name]
             message.setText(error or parameter.sentence)
-            _restyle(message, "fieldError" if error else "sentence")
+            restyle(message, "objectName", "fieldError" if error else "sentence")
             hint = "" if parameter.kind == "choice" else f" It takes {parameter.range_text}."
             self.field(name).setAccessibleDescription(error or parameter.sentence + hint)
             self.field(name).setToolTip(parameter.sentence + hint)
@@ -151,10 +151,7 @@ class ChainForm(QFrame):
         if edit.text() != text:
             edit.setText(text)
         edit.setPlaceholderText(default)
-        if edit.property("invalid") != (error is not None):
-            edit.setProperty("invalid", error is not None)
-            edit.style().unpolish(edit)
-            edit.style().polish(edit)
+        restyle(edit, "invalid", error is not None)
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -162,10 +159,3 @@ class ChainForm(QFrame):
             self.hide()
         else:
             super().keyPressEvent(event)
-
-
-def _restyle(shown: QLabel, kind: str) -> None:
-    if shown.objectName() != kind:
-        shown.setObjectName(kind)
-        shown.style().unpolish(shown)
-        shown.style().polish(shown)

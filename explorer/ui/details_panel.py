@@ -1,7 +1,7 @@
 """Below the scene: timelines, kernel table and the session's runs, one at a time."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QTabBar, QWidget
 
 from explorer.ui.kernel_table import KernelTable
 from explorer.ui.panel import Panel
@@ -27,22 +27,29 @@ class DetailsPanel(Panel):
         self.timeline = TimelineView(turns=turns)
         self.kernels = KernelTable()
         self.runs = RunsPanel(store)
-        self.tabs = QTabWidget()
-        self.tabs.setAccessibleName("Details")
-        self.tabs.tabBar().setAccessibleName("Timelines, kernel table or session")
-        self.tabs.setDocumentMode(True)
-        self.tabs.tabBar().setDrawBase(False)
-        self.tabs.addTab(_padded(self.timeline), "Timelines")
-        self.tabs.addTab(_padded(self.kernels), "Kernel table")
-        self.tabs.addTab(_padded(self.runs), "Session")
+        self.tabs = QTabBar()
+        self.tabs.setAccessibleName("Timelines, kernel table or session")
+        self.tabs.setDrawBase(False)
+        self.tabs.setExpanding(False)
+        self.tabs.setUsesScrollButtons(False)
+        self._pages = QStackedWidget()
+        for title, view in (
+            ("Timelines", self.timeline),
+            ("Kernel table", self.kernels),
+            ("Session", self.runs),
+        ):
+            self.tabs.addTab(title)
+            self._pages.addWidget(view)
         self._words = ElidedLabel("panelHint")
         self._words.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._words.setMinimumWidth(300)
-        self._words.setContentsMargins(0, 0, 0, 10)
-        self.tabs.setCornerWidget(self._words)
+        head = QHBoxLayout()
+        head.setSpacing(12)
+        head.addWidget(self.tabs)
+        head.addWidget(self._words, 1)
         self.hide_head()
         self.body.setContentsMargins(14, 4, 14, 8)
-        self.body.addWidget(self.tabs)
+        self.body.addLayout(head)
+        self.body.addWidget(self._pages, 1)
         self._connect()
         self._set_theme(store.theme)
         self._show_runs()
@@ -97,7 +104,8 @@ class DetailsPanel(Panel):
             )[self.tabs.currentIndex()]
         )
 
-    def _on_tab(self) -> None:
+    def _on_tab(self, place: int) -> None:
+        self._pages.setCurrentIndex(place)
         self._show_kernels()
         self._show_words()
 
@@ -121,11 +129,3 @@ class DetailsPanel(Panel):
     def _on_time_requested(self, place: int, time_us: float) -> None:
         self._show_place(place)
         self._store.set_playhead(time_us)
-
-
-def _padded(view: QWidget) -> QWidget:
-    holder = QWidget()
-    layout = QVBoxLayout(holder)
-    layout.setContentsMargins(0, 4, 0, 0)
-    layout.addWidget(view)
-    return holder

@@ -18,7 +18,6 @@ from explorer.model.units import format_us
 from explorer.recording import write_atomically
 from explorer.ui.export_views import (
     PAINTERS,
-    WITH_OWN_FOOT,
     Shot,
     choose_shown,
     lane_total_us,
@@ -91,9 +90,6 @@ def _paint(painter: QPainter, size: tuple[int, int], view: str, shot: Shot) -> N
     factor = min(size[0] / LEAST_LAYOUT[0], size[1] / LEAST_LAYOUT[1], 1.0)
     painter.scale(factor, factor)
     whole = QRectF(0, 0, size[0] / factor, size[1] / factor)
-    if view in WITH_OWN_FOOT:
-        PAINTERS[view](painter, whole, shot)
-        return
     lines = _foot_lines(shot, whole.width())
     foot = QRectF(whole)
     foot.setTop(whole.bottom() - _foot_height(lines))

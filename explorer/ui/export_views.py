@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPoint, QRectF
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QRectF, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -84,6 +84,8 @@ def paint_window(painter: QPainter, rect: QRectF, shot: Shot) -> None:
         store.show_run(store.state.runs[shot.shown].key)
         store.set_playhead(shot.t_us or 0.0)
     window = MainWindow(store)
+    # The picture's own foot says it in full.
+    window.status.hide()
     window.results.fill()
     try:
         render_widget(painter, rect, window, least=LEAST_SIZE)
@@ -183,10 +185,6 @@ PAINTERS: dict[str, Callable[[QPainter, QRectF, Shot], None]] = {
 }
 
 
-WITH_OWN_FOOT = ("window",)
-"""Views that tell the source of their numbers themselves: the window's status line does."""
-
-
 def render_widget(
     painter: QPainter,
     rect: QRectF,
@@ -211,6 +209,10 @@ def render_widget(
         widget.setStyleSheet(style_sheet(sheet))
     factor = min(rect.width() / least[0], rect.height() / least[1], 1.0)
     widget.resize(round(rect.width() / factor), round(rect.height() / factor))
+    # Shown, though on no screen: parts of a hidden widget are not laid out to their least sizes.
+    widget.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
+    widget.show()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)
     painter.save()
     painter.translate(rect.topLeft())
     painter.scale(factor, factor)
@@ -219,6 +221,7 @@ def render_widget(
         flags |= QWidget.RenderFlag.DrawWindowBackground
     widget.render(painter, QPoint(0, 0), renderFlags=flags)
     painter.restore()
+    widget.hide()
     widget.deleteLater()
 
 

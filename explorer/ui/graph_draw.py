@@ -17,16 +17,16 @@ from explorer.ui.op_links import (
 from explorer.ui.painting import CENTER, LEFT, RIGHT, draw_text, text_width
 from explorer.ui.theme import Theme, font
 
-BOX_PX = (22.0, 50.0)
-"""Least and greatest height of an op's box."""
-LINK_PX = (22.0, 56.0)
-"""Least and greatest height of the room between two boxes."""
+SHARES_PX = ((22.0, 22.0), (28.0, 34.0), (50.0, 56.0))
+"""Heights of an op's box and of the room below it: at least, with air round the tags, at most."""
 END_PX = 27.0
 """Room for what goes into and comes out of the chain."""
 MARGIN_PX = 12.0
 TWO_LINES_PX = 40.0
 """From this height on a box has a second line."""
 PILL_PX = 22.0
+HULL_PX = 5.0
+"""How far a hull stands out over the boxes that share a kernel."""
 SPINE = 0.29
 """Where the line through the ops runs, as a share of a box's width."""
 
@@ -41,16 +41,16 @@ class Layout:
 
     @classmethod
     def fit(cls, width: float, height: float, n_ops: int) -> "Layout":
-        """Share the height out: boxes and links grow together up to their greatest."""
+        """Share the height out: first the links get air, then boxes and links grow together."""
         room = height - 2 * END_PX - 8
-        least = n_ops * BOX_PX[0] + (n_ops - 1) * LINK_PX[0]
-        most = n_ops * BOX_PX[1] + (n_ops - 1) * LINK_PX[1]
-        share = min(max((room - least) / max(most - least, 1.0), 0.0), 1.0)
-        return cls(
-            width,
-            BOX_PX[0] + share * (BOX_PX[1] - BOX_PX[0]),
-            LINK_PX[0] + share * (LINK_PX[1] - LINK_PX[0]),
-        )
+        (box, gap), *larger = SHARES_PX
+        for next_box, next_gap in larger:
+            used = n_ops * box + (n_ops - 1) * gap
+            more = n_ops * (next_box - box) + (n_ops - 1) * (next_gap - gap)
+            share = min(max((room - used) / max(more, 1.0), 0.0), 1.0)
+            box += share * (next_box - box)
+            gap += share * (next_gap - gap)
+        return cls(width, box, gap)
 
     def op_rect(self, place: int) -> QRectF:
         """The box of the op at a place."""
@@ -70,7 +70,8 @@ class Layout:
 
 def least_height(n_ops: int) -> int:
     """Below this height the graph is scrolled."""
-    return int(n_ops * BOX_PX[0] + max(n_ops - 1, 0) * LINK_PX[0] + 2 * END_PX + 8)
+    box, gap = SHARES_PX[0]
+    return int(n_ops * box + max(n_ops - 1, 0) * gap + 2 * END_PX + 8)
 
 
 def draw_chain(
@@ -83,7 +84,8 @@ def draw_chain(
 ) -> None:
     """Draw the whole chain; a pure function of its arguments."""
     for first, last in picture.groups:
-        hull = layout.op_rect(first).united(layout.op_rect(last)).adjusted(-7, -6, 7, 6)
+        hull = layout.op_rect(first).united(layout.op_rect(last))
+        hull.adjust(-7, -HULL_PX, 7, HULL_PX)
         painter.setPen(QPen(theme.color("fused", 150), 1.5))
         painter.setBrush(theme.color("fused", 28))
         painter.drawRoundedRect(hull, 12, 12)
@@ -91,11 +93,16 @@ def draw_chain(
         _draw_end(painter, layout.op_rect(0), picture.rows[0].side_inputs, theme, "read")
         end = layout.op_rect(len(picture.rows) - 1)
         _draw_end(painter, end, picture.outputs, theme, "write")
+    ends = {last for _, last in picture.groups}
+    starts = {first for first, _ in picture.groups}
     for i, link in enumerate(picture.links):
-        _draw_link(painter, layout.link_rect(i), link, theme, memory)
+        gap = layout.link_rect(i)
+        # What is free of it: a hull reaches into the room above and below its boxes.
+        free = gap.adjusted(0, HULL_PX * (i in ends), 0, -HULL_PX * (i + 1 in starts))
+        _draw_link(painter, gap, free, link, theme, memory)
         sides = picture.rows[i + 1].side_inputs
         if sides:
-            _draw_side(painter, layout.link_rect(i), sides, theme)
+            _draw_side(painter, gap, free, sides, theme)
     for i, row in enumerate(picture.rows):
         _draw_op(painter, layout.op_rect(i), row.op.name, _op_notes(picture, i), theme,
                  row.op.name in active)  # fmt: skip
@@ -140,12 +147,15 @@ def _draw_op(
         )
 
 
-def _draw_link(painter: QPainter, rect: QRectF, link: Link, theme: Theme, memory: str) -> None:
+def _draw_link(
+    painter: QPainter, rect: QRectF, free: QRectF, link: Link, theme: Theme, memory: str
+) -> None:
     is_fused = link.state in (LinkState.ON_CHIP, LinkState.KEPT, LinkState.DOUBTED)
     text, made = link_text(link, memory), font(12.5, 600)
     width = min(text_width(text, made) + 24, rect.width() * 0.54)
     middle = rect.left() + rect.width() * SPINE
-    pill = QRectF(middle - width / 2, rect.center().y() - PILL_PX / 2, width, PILL_PX)
+    height = min(PILL_PX, free.height() - 2)
+    pill = QRectF(middle - width / 2, free.center().y() - height / 2, width, height)
     pill.moveLeft(max(pill.left(), rect.left() + 6))
     is_memory = link.state is LinkState.THROUGH_MEMORY
     color_name = "fused" if is_fused else "write" if is_memory else "muted"
@@ -161,19 +171,21 @@ def _draw_link(painter: QPainter, rect: QRectF, link: Link, theme: Theme, memory
         painter.setPen(QPen(color, 1.3, style))
         painter.setBrush(theme.color("sunken"))
         ink = theme.color(color_name)
-    painter.drawRoundedRect(pill, PILL_PX / 2, PILL_PX / 2)
+    painter.drawRoundedRect(pill, height / 2, height / 2)
     draw_text(painter, pill.adjusted(8, 0, -8, 0), CENTER, text, made, ink)
 
 
-def _draw_side(painter: QPainter, rect: QRectF, sides: tuple[SideInput, ...], theme: Theme) -> None:
+def _draw_side(
+    painter: QPainter, rect: QRectF, free: QRectF, sides: tuple[SideInput, ...], theme: Theme
+) -> None:
     """What comes in from the side, with a stroke into the box below."""
     text = _sides_text(sides)
     room = QRectF(rect.left() + rect.width() * 0.56, rect.top(), rect.width() * 0.44 - 9, PILL_PX)
-    room.moveTop(rect.center().y() - PILL_PX / 2)
+    room.moveTop(free.center().y() - PILL_PX / 2)
     draw_text(painter, room, RIGHT, text, font(12.5, 600), theme.color("read"))
     x = rect.right() - 2
     painter.setPen(QPen(theme.color("read"), 2))
-    painter.drawLine(QPointF(x, rect.center().y() - 7), QPointF(x, rect.bottom()))
+    painter.drawLine(QPointF(x, free.center().y() - 7), QPointF(x, rect.bottom()))
 
 
 def _draw_end(

@@ -228,8 +228,8 @@ class GraphPanel(Panel):
 
     def _empty_sentence(self) -> str:
         chain = self._store.state.chain_descriptor
-        ops = ", ".join(op.name for op in chain.ops(self._store.state.parameters.values))
-        return f"{chain.formula}\n\nThe worker captures its ops when it is up:\n{ops}"
+        ops = " → ".join(op.name for op in chain.ops(self._store.state.parameters.values))
+        return f"{chain.formula}\n\n{ops}\n\nIts graph is drawn once the worker captured it."
 
 
 def picture_of(state: State) -> tuple[ChainPicture | None, str]:

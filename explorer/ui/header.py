@@ -7,9 +7,11 @@ from explorer.chains import CHAINS
 from explorer.model.device import DeviceKind
 from explorer.ui.chain_form import ChainForm
 from explorer.ui.controls import MenuButton, Picker
-from explorer.ui.panel import label
-from explorer.ui.state import WorkerPhase, parameters_text, run_blocker
+from explorer.ui.panel import label, restyle
+from explorer.ui.state import WorkerPhase, run_blocker
 from explorer.ui.store import Store
+from explorer.ui.theme_button import ThemeButton
+from explorer.ui.words import parameters_sentence, parameters_text
 
 
 class Header(QWidget):
@@ -51,7 +53,7 @@ class Header(QWidget):
         self.device.setMaximumWidth(200)
         self.device.activated.connect(self._on_device)
         self.worker = label("", "worker")
-        self.theme = _button("", "Switch between the dark and the light theme")
+        self.theme = ThemeButton()
         self.theme.clicked.connect(self._on_theme)
         self.open = _button("Open", "Open a recording (Ctrl+O)")
         self.open.clicked.connect(self.open_requested)
@@ -117,8 +119,10 @@ class Header(QWidget):
         summary = parameters_text(state.parameters.values)
         n_errors = len(state.parameters.errors)
         self.parameters.setText(f"{n_errors} to correct" if n_errors else summary)
-        self.parameters.setAccessibleName(f"Parameters of the next run: {summary}")
-        self.parameters.setToolTip("Parameters of the next run (Ctrl+P)")
+        at_length = parameters_sentence(state.parameters.values)
+        self.parameters.setAccessibleName(f"Parameters of the next run: {at_length}")
+        self.parameters.setToolTip(f"Parameters of the next run (Ctrl+P): {at_length}")
+        restyle(self.parameters, "invalid", n_errors > 0)
         device = state.chosen_device
         if device is not None:
             self.device.setCurrentIndex(self.device.findData(device.id))
@@ -137,8 +141,7 @@ class Header(QWidget):
 
     def _name_theme(self) -> None:
         other = "light" if self._store.state.theme == "dark" else "dark"
-        self.theme.setText(other.capitalize())
-        self.theme.setAccessibleName(f"Switch to the {other} theme")
+        self.theme.show_other(other)
 
     def _show_shown(self) -> None:
         """Name chain, parameters and device of the shown run; there is nothing to choose."""
@@ -158,10 +161,7 @@ class Header(QWidget):
 
     def _set_phase(self, phase: WorkerPhase) -> None:
         shown = WorkerPhase.READY if phase is WorkerPhase.BUSY else phase
-        if self.worker.property("phase") != shown.value:
-            self.worker.setProperty("phase", shown.value)
-            self.worker.style().unpolish(self.worker)
-            self.worker.style().polish(self.worker)
+        restyle(self.worker, "phase", shown.value)
 
     def _on_chain(self, index: int) -> None:
         self._store.choose_chain(self.chain.itemData(index))

@@ -203,14 +203,6 @@ COLUMNS: tuple[Column, ...] = (
         is_number=False,
     ),
     Column(
-        key="ops", title="Ops", about="The chain's ops that it carries out.", value=_ops,
-        missing=lambda _: "No op of the chain was found for it.", is_number=False,
-    ),
-    Column(
-        key="start_us", title="Start µs", about="Since the first launch, as traced.",
-        value=_of_launch(lambda launch: launch.start_us), text=_number, missing=_why_no_time,
-    ),
-    Column(
         key="duration_us", title="Time µs", about="Duration, as traced.",
         value=_of_launch(lambda launch: launch.duration_us), text=_number, missing=_why_no_time,
     ),
@@ -247,6 +239,14 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         key="share", title="Of\nceiling", about="GB/s over the device's measured ceiling.",
         value=_share, text=_percent, missing=_why_no_rate,
+    ),
+    Column(
+        key="ops", title="Ops", about="The chain's ops that it carries out.", value=_ops,
+        missing=lambda _: "No op of the chain was found for it.", is_number=False,
+    ),
+    Column(
+        key="start_us", title="Start µs", about="Since the first launch, as traced.",
+        value=_of_launch(lambda launch: launch.start_us), text=_number, missing=_why_no_time,
     ),
     Column(
         key="grid", title="Grid", about="Blocks in x, y, z.",

@@ -23,7 +23,8 @@ from explorer.ui.theme import DARK, Theme, font
 
 Index = QModelIndex | QPersistentModelIndex
 VALUE_ROLE = Qt.ItemDataRole.UserRole
-WIDEST_COLUMN = 260
+WIDEST_COLUMN = 240
+ROW_PX = 25
 
 _ROOT = QModelIndex()
 
@@ -251,5 +252,4 @@ class KernelTable(QTableView):
             self.setColumnWidth(column, min(self.columnWidth(column), widest))
         # The sort arrow would cover the one letter of the first header.
         self.setColumnWidth(0, max(self.columnWidth(0), round(58 * self._zoom)))
-        row_height = round(28 * self._zoom)
-        self.verticalHeader().setDefaultSectionSize(row_height)
+        self.verticalHeader().setDefaultSectionSize(round(ROW_PX * self._zoom))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
@@ -24,6 +24,7 @@ from explorer.ui.message_bar import MessageBar
 from explorer.ui.panel import Panel
 from explorer.ui.results_panel import ResultsPanel
 from explorer.ui.session import Session
+from explorer.ui.settings import Settings
 from explorer.ui.splitter import SharingSplitter
 from explorer.ui.state import WorkerPhase
 from explorer.ui.status_line import StatusLine
@@ -41,7 +42,7 @@ FIRST_SIZE = (1440, 900)
 LEAST_SIZE = (1120, 640)
 SIDE_PX = (296, 360)
 """Least and greatest width of the left and of the right column at first."""
-STRATEGIES_PX, DETAILS_PX = 344, 232
+STRATEGIES_PX, DETAILS_PX = 344, 236
 """Heights of the strategies and of the panel below the scene at first."""
 
 
@@ -58,13 +59,19 @@ class MainWindow(QMainWindow):
     details: "DetailsPanel"
 
     def __init__(
-        self, store: Store, session: Session | None = None, *, complete: bool = True
+        self,
+        store: Store,
+        session: Session | None = None,
+        *,
+        settings: Settings | None = None,
+        complete: bool = True,
     ) -> None:
         """Make the window.
 
         Args:
             store: What is shown.
             session: Carries out runs; None for a window that only shows.
+            settings: What it looked like last time, and where that is kept; None for neither.
             complete: Make scene, details and plot at once; otherwise :meth:`complete` and then
                 the results' ``fill`` are to be called when the window is on the screen, since
                 numpy and pyqtgraph take a while to import.
@@ -72,6 +79,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self._store = store
         self._session = session
+        self._settings = settings
         self._was_painted = False
         self._turns = Turns(self)
         self.files = FileActions(store, self)
@@ -89,6 +97,8 @@ class MainWindow(QMainWindow):
         self._connect()
         self._make_shortcuts()
         self._set_theme(store.theme)
+        if settings is not None:
+            self._restore(settings)
         if complete:
             self.complete()
             self.first_painted.connect(self.results.fill)
@@ -119,6 +129,7 @@ class MainWindow(QMainWindow):
         columns = SharingSplitter(Qt.Orientation.Horizontal, _share_columns)
         for column in (left, self._centre, self.results):
             columns.addWidget(column)
+        self._splitters = {"left": left, "centre": self._centre, "columns": columns}
         root = QWidget()
         root.setObjectName("root")
         whole = QVBoxLayout(root)
@@ -131,6 +142,31 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(root)
         # Nothing is framed until someone uses the keyboard.
         root.setFocus()
+
+    def _restore(self, settings: Settings) -> None:
+        """Look as last time, as far as the screen allows it."""
+        if settings.size is not None:
+            # A smaller screen than last time: no larger than it, or than at the very first start.
+            most = self.screen().availableSize().expandedTo(QSize(*FIRST_SIZE))
+            self.resize(QSize(*settings.size).boundedTo(most))
+        if settings.is_maximized:
+            self.setWindowState(Qt.WindowState.WindowMaximized)
+        for name, splitter in self._splitters.items():
+            shares = settings.shares(name, splitter.count())
+            if shares is not None:
+                splitter.set_shares(shares)
+
+    def _remember(self, settings: Settings) -> None:
+        """Keep what the window looks like."""
+        settings.theme = self._store.state.theme
+        settings.is_maximized = self.isMaximized()
+        if not self.isMaximized():
+            settings.size = (self.width(), self.height())
+        for name, splitter in self._splitters.items():
+            shares = splitter.shares()
+            if shares is not None:
+                settings.keep_shares(name, shares)
+        settings.sync()
 
     def _connect(self) -> None:
         session, store = self._session, self._store
@@ -191,6 +227,8 @@ class MainWindow(QMainWindow):
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
+        if self._settings is not None:
+            self._remember(self._settings)
         # Ending a busy worker takes up to two seconds: the window need not stay to watch.
         self.hide()
         if self._session is not None:
@@ -225,7 +263,9 @@ def _dropped_paths(event: QDropEvent) -> list[Path]:
 
 def _share_columns(width: int) -> list[int]:
     side = min(max(round(0.21 * width), SIDE_PX[0]), SIDE_PX[1])
-    return [side, width - 2 * side, side]
+    # The names of strategies want a little more.
+    left = round(1.045 * side)
+    return [left, width - left - side, side]
 
 
 def _share_left(height: int) -> list[int]:

@@ -3,7 +3,7 @@
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QToolButton, QWidget
 
-from explorer.ui.panel import label
+from explorer.ui.panel import label, restyle
 from explorer.ui.store import Store
 
 
@@ -48,7 +48,4 @@ class MessageBar(QFrame):
         self._sentence.setAccessibleName(said)
         self.undo_button.setVisible(notice is not None and notice.can_undo)
         is_error = notice is not None and notice.is_error
-        if self.property("error") != is_error:
-            self.setProperty("error", is_error)
-            self.style().unpolish(self)
-            self.style().polish(self)
+        restyle(self, "error", is_error)

@@ -13,6 +13,14 @@ def label(text: str, kind: str) -> QLabel:
     return made
 
 
+def restyle(widget: QWidget, name: str, value: bool | str) -> None:
+    """Set a property that the style sheet asks for, and have the widget drawn by it."""
+    if widget.property(name) != value:
+        widget.setProperty(name, value)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+
+
 class Panel(QFrame):
     """A titled face; the style sheet gives it its looks.
 

@@ -179,7 +179,9 @@ class RooflineView(QWidget):
     def _why_no_plot(self) -> str:
         device = self._device()
         if device is None:
-            return "No run is shown, so there is nothing to place under a roof."
+            return (
+                "No run is shown yet: its arithmetic will stand here under what the device can do."
+            )
         if not self._has_ceilings():
             return (
                 f"The ceilings of {device.name} are not known. Measured once, they show how far "

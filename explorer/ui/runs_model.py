@@ -9,13 +9,13 @@ from typing_extensions import override
 from explorer.model.comparison import headline
 from explorer.model.traffic import run_traffic
 from explorer.model.units import format_us
-from explorer.ui.state import SessionRun, parameters_text
+from explorer.ui.state import SessionRun
 from explorer.ui.store import Store
 from explorer.ui.theme import font
-from explorer.ui.words import DASH, pedigree_bytes, timing_sentence
+from explorer.ui.words import DASH, parameters_text, pedigree_bytes, timing_sentence
 
-COLUMNS = ("Name", "Marks", "Time", "Traffic", "Strategy", "Setting", "Device", "Measured")
-NAME, MARKS, TIME, TRAFFIC, STRATEGY, SETTING, DEVICE, MEASURED = range(len(COLUMNS))
+COLUMNS = ("Name", "Marks", "Time", "Traffic", "Setting", "Strategy", "Device", "Measured")
+NAME, MARKS, TIME, TRAFFIC, SETTING, STRATEGY, DEVICE, MEASURED = range(len(COLUMNS))
 
 Index = QModelIndex | QPersistentModelIndex
 ROOT = QModelIndex()

@@ -14,10 +14,11 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from explorer.ui.kernel_table import ROW_PX
 from explorer.ui.runs_model import NAME, RunsModel
 from explorer.ui.store import Store
 
-COLUMN_PX = (150, 90, 80, 130, 130, 300, 130, 250)
+COLUMN_PX = (215, 72, 80, 130, 330, 200, 130, 250)
 
 
 class RunsTable(QTableView):
@@ -110,7 +111,7 @@ class RunsPanel(QWidget):
         table.setWordWrap(False)
         table.setTabKeyNavigation(False)
         table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(28)
+        table.verticalHeader().setDefaultSectionSize(ROW_PX)
         header = table.horizontalHeader()
         header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)

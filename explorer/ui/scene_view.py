@@ -22,7 +22,6 @@ from explorer.model.run import Run
 from explorer.ui.scene.cache import SceneCache
 from explorer.ui.scene.draw import (
     LEAST_PX,
-    NO_RUN,
     draw,
     layout_of,
     playback_of,
@@ -31,6 +30,7 @@ from explorer.ui.scene.draw import (
 from explorer.ui.scene.hit import Hit, hit
 from explorer.ui.scene.layout import shown_launch
 from explorer.ui.scene.options import SceneOptions
+from explorer.ui.scene.still import HEADING, NO_RUN
 from explorer.ui.scene.still_picture import StillPicture
 from explorer.ui.scene.words import describe, tooltip
 from explorer.ui.theme import DARK, Theme
@@ -96,7 +96,7 @@ class SceneView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
-        self.setAccessibleName("Memory traffic")
+        self.setAccessibleName(HEADING)
         self._describe()
 
     @property

@@ -191,13 +191,6 @@ def check_parameters(chain: Chain, texts: Mapping[str, str], device: DeviceKind)
     return ParameterValues(texts=dict(texts), values=values, errors=errors)
 
 
-def parameters_text(parameters: Mapping[str, Scalar]) -> str:
-    """The settings on one line: sizes joined by ×, the rest after a dot."""
-    sizes = [f"{v:,}" for v in parameters.values() if isinstance(v, int) and v is not True]
-    rest = [str(v) for v in parameters.values() if isinstance(v, str)]
-    return " · ".join([" × ".join(sizes), *rest] if sizes else rest)
-
-
 def peers(state: State) -> tuple[SessionRun, ...]:
     """The runs to set side by side with the shown one, failed ones included.
 

@@ -1,6 +1,6 @@
 """The foot of the window: where the numbers come from, and how far a run is."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 from typing_extensions import override
@@ -10,11 +10,17 @@ from explorer.ui.controls import ProgressBar
 from explorer.ui.panel import label
 from explorer.ui.state import State, WorkerPhase, run_blocker
 from explorer.ui.store import Store
-from explorer.ui.words import source_words
+from explorer.ui.words import SEPARATOR, source_words
 
 
 class ElidedLabel(QLabel):
-    """A line of text that is cut where it does not fit; the tooltip has all of it."""
+    """A line of text that is cut where it does not fit; the tooltip has all of it.
+
+    Signals:
+        cut_changed: Whether some of it is cut off.
+    """
+
+    cut_changed = Signal(bool)
 
     def __init__(self, kind: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -42,7 +48,9 @@ class ElidedLabel(QLabel):
 
     def _cut(self) -> None:
         metrics = self.fontMetrics()
-        self.setText(metrics.elidedText(self._whole, Qt.TextElideMode.ElideRight, self.width()))
+        shown = metrics.elidedText(self._whole, Qt.TextElideMode.ElideRight, self.width())
+        self.setText(shown)
+        self.cut_changed.emit(shown != self._whole)
 
 
 class StatusLine(QWidget):
@@ -52,9 +60,14 @@ class StatusLine(QWidget):
         super().__init__(parent)
         self._store = store
         self._source = ElidedLabel("status")
+        self.more_button = _flat_button("more", "All of it in the message bar")
+        self.more_button.clicked.connect(self._tell_source)
+        keeps_place = self.more_button.sizePolicy()
+        keeps_place.setRetainSizeWhenHidden(True)
+        self.more_button.setSizePolicy(keeps_place)
+        self._source.cut_changed.connect(self.more_button.setVisible)
         self._blocker = label("", "statusWarning")
-        self.warnings_button = QToolButton()
-        self.warnings_button.setObjectName("flat")
+        self.warnings_button = _flat_button("", "")
         self.warnings_button.clicked.connect(self._tell_warnings)
         self._stage = label("", "status")
         self._bar = ProgressBar("Progress of the run")
@@ -65,6 +78,7 @@ class StatusLine(QWidget):
         row.setContentsMargins(4, 0, 4, 0)
         row.setSpacing(12)
         row.addWidget(self._source, 1)
+        row.addWidget(self.more_button)
         row.addWidget(self._blocker)
         row.addWidget(self.warnings_button)
         row.addWidget(self._stage)
@@ -125,18 +139,33 @@ class StatusLine(QWidget):
         self._stage.setText(progress_words(progress))
         self._bar.show_fraction(progress.fraction)
 
+    def _tell_source(self) -> None:
+        self._store.tell(self._source.whole, is_error=False)
+
     def _tell_warnings(self) -> None:
         shown = self._store.state.shown_run
         if shown is not None:
             self._store.tell(" ".join(shown.run.warnings), is_error=False)
 
 
+def _flat_button(text: str, tip: str) -> QToolButton:
+    made = QToolButton()
+    made.setObjectName("flat")
+    made.setText(text)
+    made.setToolTip(tip)
+    made.setAccessibleName(f"{text}: {tip}")
+    return made
+
+
 def progress_words(progress: Progress) -> str:
     """``compile · timing: 200 calls · 42 %``."""
-    parts = [progress.strategy, progress.sentence]
-    if progress.fraction is not None:
-        parts.append(f"{round(100 * progress.fraction)} %")
-    return " · ".join(part for part in parts if part)
+    return SEPARATOR.join(filter(None, (progress.strategy, stage_words(progress))))
+
+
+def stage_words(progress: Progress) -> str:
+    """The same without the strategy."""
+    percent = "" if progress.fraction is None else f"{round(100 * progress.fraction)} %"
+    return SEPARATOR.join(filter(None, (progress.sentence, percent)))
 
 
 def source_sentence(state: State) -> str:

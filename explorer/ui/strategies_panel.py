@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -12,25 +12,29 @@ from explorer.model.device import StrategyAbility
 from explorer.model.run import Run
 from explorer.model.units import format_us
 from explorer.ui.controls import Toggle, draw_focus
-from explorer.ui.painting import LEFT, RIGHT, draw_text
+from explorer.ui.painting import LEFT, RIGHT, draw_text, text_width
 from explorer.ui.panel import Panel
 from explorer.ui.state import (
     SessionRun,
     drawn,
-    parameters_text,
     result_of,
     strategy_abilities,
     strategy_sentence,
 )
+from explorer.ui.status_line import stage_words
 from explorer.ui.store import Store
 from explorer.ui.theme import Theme, font
-from explorer.ui.words import ratio_words, run_color_name, short_title, verdict_color_name
+from explorer.ui.words import (
+    parameters_sentence,
+    ratio_words,
+    run_color_name,
+    short_title,
+    verdict_color_name,
+)
 
 ROW_PX = 38
-SHORT_ROW_PX = 30
-"""Of a strategy without a result, which needs one line only."""
-TOGGLE_X_PX = 8
-NOT_MEASURED = "not measured yet"
+"""Of every row, so that none moves when a result comes in."""
+TOGGLE_X_PX, CHIP_X_PX, TEXT_X_PX, SIDE_PX = 6, 33, 45, 11
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +43,7 @@ class RowText:
 
     Attributes:
         title: The strategy.
-        below: Launches, or why it is off, or how it failed.
+        below: Launches, or why it is off, or how it failed; before any run what it does.
         time: The headline time, empty without a result.
         ratio: How that compares with the baseline, empty without one.
         verdict: Of that comparison.
@@ -64,9 +68,9 @@ def row_text(ability: StrategyAbility, result: SessionRun | None, runs: list[Run
     """
     reason = (ability.reason or "It cannot run on this device.") if not ability.available else ""
     if result is None:
-        below = reason or NOT_MEASURED
-        tip = "\n".join(part for part in (strategy_sentence(ability.spec), reason) if part)
-        return RowText(title=ability.title, below=below, tip=tip)
+        sentence = strategy_sentence(ability.spec)
+        tip = "\n".join(part for part in (ability.title, sentence, reason) if part)
+        return RowText(title=ability.title, below=reason or sentence, tip=tip)
     run = result.run
     if run.error is not None:
         return RowText(title=ability.title, below=run.error, tip=run.error)
@@ -81,7 +85,7 @@ def row_text(ability: StrategyAbility, result: SessionRun | None, runs: list[Run
     base = find_baseline(run, runs)
     found = speed_up(run, base) if base else None
     time = format_us(timed.samples.median_us) if timed else "not timed"
-    tips = [result.name, f"{below}; {time}"]
+    tips = [result.name, strategy_sentence(ability.spec), f"{below}; {time}"]
     if timed:
         tips.append(f"median of {timed.samples.n}, {timed.condition.value}")
     if found and base:
@@ -92,7 +96,7 @@ def row_text(ability: StrategyAbility, result: SessionRun | None, runs: list[Run
         time=time,
         ratio=ratio_words(found) if found else "",
         verdict=found.verdict if found else Verdict.EQUAL,
-        tip="\n".join([*tips, *([reason] if reason else [])]),
+        tip="\n".join(part for part in (*tips, reason) if part),
     )
 
 
@@ -113,10 +117,11 @@ class StrategyRow(QAbstractButton):
         self._theme: Theme | None = None
         self._is_shown = False
         self._has_result = False
+        self._progress = ""
         self.box = Toggle(f"Measure {spec} in the next run", self)
         self.box.clicked.connect(self.toggled_on)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.setFixedHeight(SHORT_ROW_PX)
+        self.setFixedHeight(ROW_PX)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
@@ -127,29 +132,32 @@ class StrategyRow(QAbstractButton):
 
     def show_text(self, text: RowText, color: str, *, has_result: bool, is_shown: bool) -> None:
         """Take words and colour; a row without a result cannot be picked to be shown."""
-        self._text, self._color = text, color
-        self._has_result, self._is_shown = has_result, is_shown
+        looks = (text, color, has_result, is_shown)
+        if looks == (self._text, self._color, self._has_result, self._is_shown):
+            return
+        self._text, self._color, self._has_result, self._is_shown = looks
         self.setToolTip(text.tip)
         said = ", ".join(part for part in (text.below, text.time, text.ratio) if part)
         self.setAccessibleName(f"{text.title}: {said}")
         self.setAccessibleDescription("shown" if is_shown else "")
-        self.setFixedHeight(ROW_PX if self._has_lines else SHORT_ROW_PX)
-        self._paint_toggle()
         self.update()
 
     @property
-    def _has_lines(self) -> bool:
-        return self._has_result or self._text.below != NOT_MEASURED
+    def progress(self) -> str:
+        """What is said of its measuring, empty while it is not under way."""
+        return self._progress
+
+    def show_progress(self, progress: str) -> None:
+        """Say how far its measuring is; empty for not at all."""
+        if progress != self._progress:
+            self._progress = progress
+            self.update()
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""
         self._theme = theme
-        self._paint_toggle()
+        self.box.set_colors(theme)
         self.update()
-
-    def _paint_toggle(self) -> None:
-        if self._theme is not None:
-            self.box.set_colors(self._theme)
 
     @override
     def sizeHint(self) -> QSize:
@@ -175,37 +183,37 @@ class StrategyRow(QAbstractButton):
             painter.drawRoundedRect(face, 8, 8)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(theme.color(self._color))
-            painter.drawRoundedRect(QRectF(36, 8, 5, self.height() - 16), 2.5, 2.5)
-        self._draw_words(painter, theme, QRectF(48, 0, self.width() - 60, self.height()))
+            painter.drawRoundedRect(QRectF(CHIP_X_PX, 8, 5, self.height() - 16), 2.5, 2.5)
+        width = self.width() - TEXT_X_PX - SIDE_PX
+        self._draw_words(painter, theme, QRectF(TEXT_X_PX, 0, width, self.height()))
         if self.hasFocus():
             draw_focus(painter, QRectF(self.rect()), theme.color("text"), 8)
         painter.end()
 
     def _draw_words(self, painter: QPainter, theme: Theme, room: QRectF) -> None:
+        """Title and time above; below launches and speed-up, or what else there is to say."""
         text = self._text
-        if not self._has_result:
-            self._draw_without_result(painter, theme, room.adjusted(-8, 0, 0, 0))
-            return
         upper, lower = _halves(room)
         face = font(15, 700, tabular=True)
         used = draw_text(painter, upper, RIGHT, text.time, face, theme.color("text"))
-        ink = theme.color("text")
-        rest = upper.adjusted(0, 0, -used - 8, 0)
-        draw_text(painter, rest, LEFT, short_title(text.title), font(13.5, 600), ink)
+        rest = upper.adjusted(0, 0, -used - 8 if used else 0, 0)
+        title = short_title(text.title) if self._has_result else text.title
+        can_run = self._has_result or self.box.isEnabled()
+        _draw_title(painter, rest, title, theme.color("text" if can_run else "muted"))
+        if self._progress:
+            draw_text(painter, lower, LEFT, self._progress, font(12.5, 600), theme.color("compute"))
+            return
         ratio_ink = theme.color(verdict_color_name(text.verdict))
         used = draw_text(painter, lower, RIGHT, text.ratio, font(12.5, 600), ratio_ink)
-        room_below = lower.adjusted(0, 0, -used - 8 if used else 0, 0)
-        draw_text(painter, room_below, LEFT, text.below, font(12.5), theme.color("muted"))
+        rest = lower.adjusted(0, 0, -used - 8 if used else 0, 0)
+        draw_text(painter, rest, LEFT, text.below, font(12.5), theme.color("muted"))
 
-    def _draw_without_result(self, painter: QPainter, theme: Theme, room: QRectF) -> None:
-        """The title alone, or with what is wrong below it."""
-        ink = theme.color("muted" if self.box.isEnabled() else "faint")
-        if not self._has_lines:
-            draw_text(painter, room, LEFT, short_title(self._text.title), font(13.5, 500), ink)
-            return
-        upper, lower = _halves(room)
-        draw_text(painter, upper, LEFT, short_title(self._text.title), font(13.5, 500), ink)
-        draw_text(painter, lower, LEFT, self._text.below, font(12.5), theme.color("faint"))
+
+def _draw_title(painter: QPainter, room: QRectF, title: str, color: QColor) -> None:
+    """A title as long as fits, in a slightly smaller font before it is cut."""
+    faces = [font(px, 600) for px in (13.5, 13)]
+    fitting = (face for face in faces if text_width(title, face) <= room.width())
+    draw_text(painter, room, LEFT, title, next(fitting, faces[-1]), color)
 
 
 def _halves(room: QRectF) -> tuple[QRectF, QRectF]:
@@ -245,6 +253,7 @@ class StrategiesPanel(Panel):
             store.device_changed,
         ):
             signal.connect(self._refresh)
+        store.progress_changed.connect(self._show_progress)
         store.theme_changed.connect(self._on_theme)
         self._refresh()
 
@@ -270,8 +279,16 @@ class StrategiesPanel(Panel):
                 is_shown=result is not None and result.key == state.shown,
             )
         shown = state.shown_run
-        setting = parameters_text(shown.run.chain.parameters) if shown else ""
-        self.set_hint("tick: next run", f"Results are for {setting}." if setting else "")
+        setting = parameters_sentence(shown.run.chain.parameters) if shown else ""
+        told = f"Results: {setting}." if setting else "No results yet."
+        self.set_hint("ticked: next run", f"Run measures the ticked strategies. {told}")
+
+    def _show_progress(self) -> None:
+        """On the row that is being measured, how far that is."""
+        progress = self._store.state.progress
+        for spec, row in self._rows.items():
+            is_mine = progress is not None and progress.strategy == spec
+            row.show_progress(stage_words(progress) if progress and is_mine else "")
 
     def _keep_rows(self, specs: list[str]) -> None:
         """Have a row for each strategy, in order; rows that stay keep their focus."""

@@ -31,9 +31,10 @@ QComboBox, QPushButton, QToolButton, QLineEdit {
   min-height: 22px; }
 QLineEdit { background: $sunken; padding: 4px 8px; selection-background-color: $compute;
   selection-color: $on_accent; }
-QLineEdit[invalid="true"] { border: 1px solid $warning; }
+QLineEdit[invalid="true"], QPushButton[invalid="true"] { border: 1px solid $warning; }
 QToolButton { padding: 3px 8px; min-height: 20px; font-weight: 600; }
 QToolButton#flat { background: transparent; border: 1px solid transparent; }
+QToolButton#flat:focus { border: 2px solid $text; }
 QComboBox { padding-right: 4px; }
 QComboBox::drop-down { border: 0; width: 28px; }
 QComboBox::down-arrow { image: none; width: 0; height: 0; }
@@ -53,7 +54,6 @@ QPushButton#run:disabled { background: $raised; color: $faint; }
 QPushButton#cancel { background: $warning; color: $on_accent; font-weight: 700; border: 0;
   padding: 5px 22px; }
 QPushButton#cancel:focus { border: 2px solid $text; padding: 3px 20px; }
-QTabWidget::pane { border: 0; }
 QTabBar { background: transparent; }
 QTabBar::tab { background: transparent; color: $muted; font-size: 15px; font-weight: 600;
   padding: 4px 2px 6px 2px; margin: 4px 18px 0 0; border-bottom: 2px solid transparent; }
@@ -76,6 +76,7 @@ QTableView { background: transparent; border: 0; gridline-color: $line; outline:
   selection-color: $text; font-size: 13px; }
 QTableView::item { padding: 2px 6px; }
 QTableView::item:selected { background: $memory_top; }
+QAbstractScrollArea::corner { background: transparent; border: 0; }
 QTableView:focus { border: 1px solid $memory_line; border-radius: 6px; }
 QHeaderView { background: transparent; }
 QHeaderView::section { background: transparent; color: $muted; border: 0;

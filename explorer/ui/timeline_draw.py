@@ -25,6 +25,7 @@ from explorer.ui.timeline_layout import (
     label_size,
     lay_out,
 )
+from explorer.ui.words import short_title
 
 
 def draw_timeline(
@@ -159,7 +160,10 @@ def _draw_lane_title(
     rect = QRectF(left, band.y(), layout.plot.left() - 12 * zoom - left, band.height())
     face = font(label_size(band.height(), zoom), 600)
     color = theme.color("text" if selected else "muted")
-    draw_text(painter, rect, LEFT, layout.labels[place].title, face, color)
+    title = layout.labels[place].title
+    if text_width(title, face) > rect.width():
+        title = short_title(title)
+    draw_text(painter, rect, LEFT, title, face, color)
 
 
 def _draw_idle_line(painter: QPainter, layout: TimelineLayout, place: int, theme: Theme) -> None:

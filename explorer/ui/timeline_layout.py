@@ -23,7 +23,7 @@ SIDE = 6.0
 NEAR_PX = 3.0
 """A launch thinner than a pixel can be pointed at from so far away."""
 
-NO_RUNS = "No runs yet. Pick strategies and press Run, or open a recording."
+NO_RUNS = "No runs yet: each will have a lane here, all on one time axis."
 
 
 @dataclass(frozen=True, slots=True)

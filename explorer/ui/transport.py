@@ -258,9 +258,9 @@ class Transport(QWidget):
         before = self.speed.currentData()
         self.speed.blockSignals(True)
         self.speed.clear()
-        fit = f"fit {FIT_SECONDS:g} s"
+        fit = f"in {FIT_SECONDS:g} s"
         if total_us:
-            fit += f"  ({format_slowdown(FIT_SECONDS * 1e6 / total_us)})"
+            fit += f" · {format_slowdown(FIT_SECONDS * 1e6 / total_us)} slower"
         self.speed.addItem(fit, None)
         for factor in FACTORS:
             self.speed.addItem(f"{format_slowdown(factor)} slower", factor)

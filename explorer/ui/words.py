@@ -3,13 +3,13 @@
 Pure functions of the records; no number leaves here without its pedigree.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from explorer.model.comparison import SpeedUp, Verdict, find_baseline, headline, speed_up
 from explorer.model.errors import UsageError
 from explorer.model.roofline import share_of_ceiling
-from explorer.model.run import Clock, Pedigree, Run
+from explorer.model.run import Clock, Pedigree, Run, Scalar
 from explorer.model.strategies import parse_spec
 from explorer.model.timeline import Schedule
 from explorer.model.traffic import (
@@ -50,6 +50,38 @@ def run_title(run: Run) -> str:
     if strategy.backend and strategy.backend.lower() not in title.lower():
         title += f" · {strategy.backend}"
     return title
+
+
+def parameters_text(parameters: Mapping[str, Scalar]) -> str:
+    """A setting on one line: sizes joined by ×, then its words: ``2 × 16 · bf16 · mask none``."""
+    sizes = [
+        f"{value:,}"
+        for value in parameters.values()
+        if isinstance(value, int) and not isinstance(value, bool)
+    ]
+    rest = [
+        # A type of number says by itself what it is.
+        value if name == "dtype" else f"{name} {value}"
+        for name, value in parameters.items()
+        if isinstance(value, str)
+    ]
+    return SEPARATOR.join([" × ".join(sizes), *rest] if sizes else rest)
+
+
+def parameters_sentence(parameters: Mapping[str, Scalar]) -> str:
+    """A setting with every name: ``batch 2, heads 16, dropout 0.1``."""
+    return ", ".join(
+        f"{name} {value:,}"
+        if isinstance(value, int) and not isinstance(value, bool)
+        else f"{name} {value}"
+        for name, value in parameters.items()
+    )
+
+
+def size_text(parameters: Mapping[str, Scalar]) -> str:
+    """Sizes and type of number alone: ``2 × 16 × 4,096 × 64 · bf16``."""
+    kept = {k: v for k, v in parameters.items() if k == "dtype" or not isinstance(v, str)}
+    return parameters_text(kept)
 
 
 def short_title(title: str) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
 
 from explorer.model.messages import Ready, Request, RequestDone, RequestFailed
-from explorer.ui.process_tree import descendants, send_signal
 from explorer.worker.client import exit_sentence, start_sentence
-from explorer.worker.protocol import RESTART_EXIT, ProtocolError, decode_reply, encode
+from explorer.worker.process_tree import descendants, send_signal
+from explorer.worker.protocol import RESTART_EXIT, encode, read_reply
 
 PUMP_INTERVAL_MS = 8
 PUMP_BUDGET_S = 0.004
@@ -18,7 +18,6 @@ PUMP_BUDGET_S = 0.004
 TERM_GRACE_MS = 500
 KILL_GRACE_MS = 1000
 STDERR_TAIL_BYTES = 16384
-MESSAGE_START = b'{"type":'
 
 
 class WorkerProcess(QObject):
@@ -199,11 +198,8 @@ class WorkerProcess(QObject):
             self._take_line(line)
 
     def _take_line(self, line: bytes) -> None:
-        # A library that prints without an end of line puts its text before a message.
-        start = line.find(MESSAGE_START)
-        try:
-            reply = decode_reply(line[max(start, 0) :])
-        except ProtocolError:
+        reply = read_reply(line)
+        if reply is None:
             # Not for us: kept with the errors, where a person would look for it.
             self._keep_errors(line + b"\n")
             return

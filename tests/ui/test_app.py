@@ -129,8 +129,13 @@ def test_a_worker_without_cuda_has_no_gpu() -> None:
     assert not has_gpu(ABILITIES)
 
 
-def test_the_window_comes_up_light_and_ctrl_c_ends_it_with_its_worker() -> None:
-    environment = {**os.environ, "QT_LOGGING_RULES": "default.warning=false"}
+def test_the_window_comes_up_light_and_ctrl_c_ends_it_with_its_worker(tmp_path: Path) -> None:
+    # What the window keeps must not land in the user's own folder.
+    environment = {
+        **os.environ,
+        "QT_LOGGING_RULES": "default.warning=false",
+        "XDG_CONFIG_HOME": str(tmp_path),
+    }
     process = subprocess.Popen(
         [sys.executable, "-c", WINDOW], cwd=CHECKOUT, env=environment,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -145,3 +150,4 @@ def test_the_window_comes_up_light_and_ctrl_c_ends_it_with_its_worker() -> None:
         process.kill()
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
+    assert "dark" in (tmp_path / "kernel-explorer" / "window.ini").read_text()

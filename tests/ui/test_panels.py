@@ -203,6 +203,27 @@ class TestStrategies:
         assert store.state.notice is not None
         assert "out of memory" in store.state.notice.sentence
 
+    def test_a_row_tells_what_a_strategy_does_until_it_was_measured(
+        self, panel: StrategiesPanel
+    ) -> None:
+        row = panel.rows["compile:max-autotune"]
+        assert row.text_shown.below.startswith("Kernels chosen by timing candidates")
+        assert {each.height() for each in panel.rows.values()} == {row.height()}
+
+    def test_the_row_being_measured_says_how_far_it_is(
+        self, full: Store, panel: StrategiesPanel
+    ) -> None:
+        before = panel.rows["compile"].grab().toImage()
+        full.set_progress(
+            Progress(stage=Stage.TIMING, sentence="timing", fraction=0.42, strategy="compile")
+        )
+        assert panel.rows["compile"].progress == "timing · 42 %"
+        assert panel.rows["eager"].progress == ""
+        assert panel.rows["compile"].grab().toImage() != before
+        full.set_progress(None)
+        assert panel.rows["compile"].progress == ""
+        assert panel.rows["compile"].grab().toImage() == before
+
     def test_no_ratio_where_the_ranges_overlap(self, qtbot: QtBot, store: Store) -> None:
         compiled = compiled_attention()
         store.add_runs([eager_attention(), replace(compiled, timing=eager_attention().timing)])
@@ -306,6 +327,20 @@ class TestStatus:
         assert status.stage == "compile · timing · 42 %"
         store.set_progress(None)
         assert status.stage == ""
+
+    def test_what_is_cut_off_can_be_read_in_the_message_bar(
+        self, qtbot: QtBot, store: Store, status: StatusLine
+    ) -> None:
+        store.add_runs([eager_attention()], recorded_in="attention-h200.kx")
+        status.resize(4000, 30)
+        status.show()
+        assert not status.more_button.isVisible()
+        status.resize(700, 30)
+        assert status.more_button.isVisible()
+        click(status.more_button)
+        assert store.state.notice is not None
+        assert store.state.notice.sentence == status.source
+        assert not store.state.notice.is_error
 
     def test_the_reason_why_run_is_off(self, store: Store, status: StatusLine) -> None:
         store.set_parameter("batch", "none")

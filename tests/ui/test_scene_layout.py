@@ -94,6 +94,15 @@ def test_small_tensors_of_eager_attention_are_squares_with_names_beside() -> Non
             assert box.label.left() > box.block.right()
 
 
+def test_tensors_alike_are_all_squares_or_all_blocks() -> None:
+    for run in PLAYABLE:
+        boxes = at(run, 0.4)[2].boxes.values()
+        kinds: dict[int, set[bool]] = {}
+        for box in boxes:
+            kinds.setdefault(box.tensor.n_bytes, set()).add(box.is_square)
+        assert all(len(kind) == 1 for kind in kinds.values()), run.id
+
+
 def test_two_lanes_share_one_area_scale() -> None:
     playback = playback_of((eager_attention(), sdpa_attention()))
     layout = layout_of(playback, QRectF(0, 0, 1400, 700), 100.0)

@@ -132,9 +132,16 @@ def _least_width(slot: Slot, u: float) -> float:
 
 def _card(slot: Slot, rect: QRectF, u: float) -> Card:
     is_narrow = rect.width() < NARROW * u
-    top, bottom = (51.0, 45.0) if is_narrow else (35.0, 31.0)
+    top, bottom = (50.0, 44.0) if is_narrow else (35.0, 31.0)
     chip = rect.adjusted(9 * u, top * u, -9 * u, -bottom * u)
     names = slot.launch.ops or (slot.launch.title,)
+    if is_narrow and len(names) == 1:
+        # One box may fill the chip: a long name then goes on two lines.
+        box = OpBox(name=names[0], rect=chip.adjusted(3 * u, 2.5 * u, -3 * u, -2.5 * u))
+        return Card(
+            slot=slot, rect=rect, is_narrow=True, chip=chip, ops=(box,), hidden_ops=0,
+            has_label=False, has_sentence=False,
+        )  # fmt: skip
     label, sentence = _has_room_for_label(chip, u), _has_room_for_sentence(chip, u)
     ops: tuple[OpBox, ...] = ()
     # Words give way to ops, which are what the card is about: the label first.

@@ -13,19 +13,18 @@ from PySide6.QtGui import QImage, QPainter
 
 from explorer.model.playback import Playback, play
 from explorer.model.run import Run
-from explorer.ui.painting import antialias, draw_sentence
+from explorer.ui.painting import antialias
 from explorer.ui.scene.cache import SceneCache
 from explorer.ui.scene.canvas import Canvas
 from explorer.ui.scene.layout import Frame, Layout, lay_out, pages_at
 from explorer.ui.scene.moving import draw_moving
 from explorer.ui.scene.options import SceneOptions
-from explorer.ui.scene.still import draw_face, draw_still
+from explorer.ui.scene.still import draw_nothing, draw_still
 from explorer.ui.scene.still_picture import StillPicture
 from explorer.ui.theme import Theme
 
 __all__ = ["SceneCache", "SceneOptions", "draw", "layout_of", "playback_of", "still_picture"]
 
-NO_RUN = "No run to show yet. Pick strategies and press Run, or open a recording."
 PLAIN = SceneOptions()
 LEAST_PX = 24.0
 """Below this width or height there is nothing to see but the ground."""
@@ -85,8 +84,7 @@ def draw(
         painter.fillRect(rect, theme.color("panel"))
         return
     if not runs:
-        draw_face(Canvas(painter, theme, 1.0), rect, options.framed)
-        draw_sentence(painter, rect.adjusted(40, 0, -40, 0), NO_RUN, theme)
+        draw_nothing(Canvas(painter, theme, 1.0), rect, options.framed)
         return
     playback = playback_of(runs)
     layout = layout_of(playback, rect, t_us, options.framed)

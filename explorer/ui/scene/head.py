@@ -12,11 +12,13 @@ from explorer.ui.painting import CENTER, RIGHT
 from explorer.ui.scene.canvas import Canvas
 from explorer.ui.scene.layout import Lane, Layout
 from explorer.ui.scene.numbers import out_of
-from explorer.ui.words import run_title
+from explorer.ui.words import run_title, size_text
 
 _TITLE_PX = 16.0
 _LANE_TITLE_PX = 14.0
 """Of one of several lanes, the badge included."""
+_SETTING_PX = 13.5
+_TITLE_GAP = 10.0
 
 
 def draw_title(canvas: Canvas, lane: Lane, recorded: bool, alone: bool) -> None:
@@ -34,18 +36,30 @@ def draw_title(canvas: Canvas, lane: Lane, recorded: bool, alone: bool) -> None:
         canvas.box(badge, 6, fill=canvas.color("write"))
         canvas.text(badge, "RECORDED", px, "on_accent", weight=700, align=CENTER)
         rect.setRight(badge.left() - 14 * u)
-    strategy = strategy_words(run)
-    wanted = canvas.text_width(strategy, px, 700) + 26 * u
-    chain = QRectF(rect.x(), rect.y(), max(0.0, rect.width() - wanted), rect.height())
-    used = 0.0
-    if alone:
-        used = canvas.text(chain, run.chain.title, px, "text", weight=600)
-        rect.setLeft(rect.left() + used + (13 * u if used else 0))
-        if used:
-            dash = QRectF(rect.x() - 4 * u, rect.y(), 18 * u, rect.height())
-            canvas.text(dash, "–", px, "muted", weight=600)
-            rect.setLeft(rect.left() + 13 * u)
-    canvas.text(rect, strategy, px, "text", weight=700)
+    for words, size, color, weight in _title_parts(canvas, run, px, alone, rect.width()):
+        used = canvas.text(rect, words, size, color, weight=weight)
+        rect.setLeft(rect.left() + used + _TITLE_GAP * u)
+
+
+def _title_parts(
+    canvas: Canvas, run: Run, px: float, alone: bool, width: float
+) -> list[tuple[str, float, str, int]]:
+    """Chain, strategy and setting as words, size, colour and weight: as much as fits.
+
+    The setting is worth more than the end of a long title, and the strategy more than both.
+    """
+    strategy = (strategy_words(run), px, "text", 700)
+    setting = (size_text(run.chain.parameters), _SETTING_PX, "muted", 400)
+    short = run.chain.title.partition(",")[0]
+    dash = ("–", px, "muted", 600)
+    chains = [[(title, px, "text", 600), dash] for title in (run.chain.title, short)]
+    choices = [[*chain, strategy, setting] for chain in chains] if alone else []
+    choices += [[strategy, setting], [strategy]]
+    for parts in choices:
+        wanted = sum(canvas.text_width(words, size, weight) for words, size, _, weight in parts)
+        if wanted + _TITLE_GAP * canvas.u * (len(parts) - 1) <= width:
+            return parts
+    return choices[-1]
 
 
 def draw_details(
@@ -56,8 +70,13 @@ def draw_details(
     rect.setRight(rect.right() - legend_width(canvas, playback) - 16 * canvas.u)
     clock = _clock_words(playback, t_us)
     used = canvas.text(rect, clock, 13, "text", weight=600, tabular=True)
-    rect.setLeft(rect.left() + used + 8 * canvas.u)
-    canvas.text(rect, "·  " + _source_words(playback, slowdown), 13, "muted")
+    for part in _source_parts(playback, slowdown):
+        rect.setLeft(rect.left() + used + 8 * canvas.u)
+        words = f"·  {part}"
+        # Half a part would say something else.
+        if canvas.text_width(words, 13) > rect.width():
+            break
+        used = canvas.text(rect, words, 13, "muted")
 
 
 def draw_legend(canvas: Canvas, layout: Layout, playback: Playback) -> None:
@@ -113,27 +132,25 @@ def _clock_words(playback: Playback, t_us: float) -> str:
     return out_of(t_us / factor, number, unit)
 
 
-def _source_words(playback: Playback, slowdown: float | None) -> str:
+def _source_parts(playback: Playback, slowdown: float | None) -> list[str]:
+    """The pace, the pedigree of the bytes and the traced total, the most important first."""
     parts = []
     if slowdown:
         parts.append(f"{format_slowdown(slowdown)} slower")
     parts.append(f"bytes {_pedigree_words(playback.lanes)}")
     alone = playback.lanes[0] if len(playback.lanes) == 1 else None
     if alone and alone.trace_total_us and alone.is_timed:
-        traced = f"{format_us(alone.trace_total_us)} traced"
-        if alone.duration_scale < 1:
-            traced += f", shown × {alone.duration_scale:.3f}"
-        parts.append(traced)
-    return "  ·  ".join(parts)
+        parts.append(f"traced {format_us(alone.trace_total_us)}")
+    return parts
 
 
 def format_slowdown(factor: float) -> str:
-    """``1870.4`` -> ``1 870×``: three digits, a thin gap between thousands."""
+    """``1870.4`` -> ``1,870×``: three digits."""
     if factor < 10:
         return f"{factor:.3g}×"
     digits = max(0, len(str(int(factor))) - 3)
     rounded = round(factor / 10**digits) * 10**digits
-    return f"{rounded:,.0f}".replace(",", "\u202f") + "×"
+    return f"{rounded:,.0f}×"
 
 
 def _pedigree_words(lanes: Sequence[Schedule]) -> str:

@@ -109,8 +109,9 @@ def _draw_head(canvas: Canvas, card: Card, phase: Phase) -> None:
     if card.is_narrow:
         canvas.text(head, name, 15, strong, weight=700)
         time = head.translated(0, 20 * u)
-        canvas.text(time, duration_text(launch), 14.5, time_color, weight=600)
-        if phase is Phase.AFTER:
+        used = canvas.text(time, duration_text(launch), 14.5, time_color, weight=600)
+        # Where the time leaves no room, its colour and the full bar say that it is done.
+        if phase is Phase.AFTER and used + 17 * u <= time.width():
             _draw_check(canvas, QPointF(head.right() - 5 * u, time.center().y()))
         return
     used = canvas.text(head, name, 16, strong, weight=700)
@@ -120,7 +121,7 @@ def _draw_head(canvas: Canvas, card: Card, phase: Phase) -> None:
         time_width += 18 * u
     between = head.adjusted(used + 10 * u, 1 * u, -time_width - 10 * u, 1 * u)
     if between.width() > 90 * u:
-        canvas.text(between, launch.kernel, 13, "faint", mono=True)
+        canvas.text(between, launch.kernel, 13, "muted", mono=True, alpha=190)
 
 
 def _draw_check(canvas: Canvas, middle: QPointF) -> None:
@@ -170,6 +171,12 @@ def _write_op(canvas: Canvas, rect: QRectF, words: str, detail: str, color: str)
         canvas.text(below, detail, 13, "muted", align=CENTER)
         inside = QRectF(inside.x(), inside.y() + half - 18.5 * u, inside.width(), 19 * u)
     size = _op_size(canvas, words, rect)
+    first, _, second = words.partition(" ")
+    if second and canvas.text_width(words, size, 600) > inside.width() and rect.height() >= 27 * u:
+        row = QRectF(inside.x(), inside.center().y() - 14 * u, inside.width(), 14 * u)
+        canvas.text(row, first, size, color, weight=600, align=CENTER)
+        canvas.text(row.translated(0, 14 * u), second, size, color, weight=600, align=CENTER)
+        return
     canvas.text(inside, words, size, color, weight=600, align=CENTER)
 
 
@@ -222,9 +229,10 @@ def _draw_nests(canvas: Canvas, card: Card, nests: Sequence[LoopNest]) -> None:
     columns = nest_columns(chip, u)
     rows = min(-(-len(nests) // columns), nest_rows(chip, u))
     cells = [_nest_words(nest) for nest in nests]
+    shown = rows * columns - 1
     if len(cells) > rows * columns:
-        hidden = len(cells) - rows * columns + 1
-        cells = [*cells[: rows * columns - 1], f"{hidden} more loop nests"]
+        more = f"{len(cells) - shown} more loop nests" if shown else f"{len(cells)} loop nests"
+        cells = [*cells[:shown], more]
     width = (chip.width() - 18 * u) / columns
     top = chip.bottom() - (5 + 16.5 * rows) * u
     for i, words in enumerate(cells):
@@ -233,9 +241,12 @@ def _draw_nests(canvas: Canvas, card: Card, nests: Sequence[LoopNest]) -> None:
         canvas.text(cell, words, 13, "muted", align=LEFT if columns > 1 else CENTER)
     if card.has_label:
         head = QRectF(chip.x(), chip.y() + 3 * u, chip.width() - 9 * u, 18 * u)
-        left = canvas.text_width("caches + registers", 13) + 24 * u
-        told = f"{len(nests)} loop nests, no times of their own"
-        canvas.text(head.adjusted(left, 0, 0, 0), told, 13, "muted", align=RIGHT)
+        head.setLeft(head.left() + canvas.text_width("caches + registers", 13) + 24 * u)
+        told = f"{len(nests)} loop nests"
+        at_length = f"{told}, no times of their own"
+        if canvas.text_width(at_length, 13) <= head.width():
+            told = at_length
+        canvas.text(head, told, 13, "muted", align=RIGHT)
 
 
 def _nest_words(nest: LoopNest) -> str:
@@ -256,9 +267,12 @@ def _draw_traffic(canvas: Canvas, card: Card, phase: Phase) -> None:
     alpha = 170 if phase is Phase.BEFORE else 255
     read = f"R {format_bytes(traffic.read.n_bytes)}"
     written = f"W {format_bytes(traffic.written.n_bytes)}"
-    if traffic.read.pedigree is None and traffic.written.pedigree is None:
-        read, written = "bytes unknown", ""
     row = QRectF(rect.x() + 11 * u, card.chip.bottom() + 2 * u, rect.width() - 22 * u, 17 * u)
+    if traffic.read.pedigree is None and traffic.written.pedigree is None:
+        for words in ("bytes", "unknown") if card.is_narrow else ("bytes unknown",):
+            canvas.text(row, words, 13, "muted", alpha=alpha)
+            row.translate(0, 15.5 * u)
+        return
     if card.is_narrow:
         canvas.text(row, read, 13, "read", weight=600, alpha=alpha)
         row.translate(0, 15.5 * u)

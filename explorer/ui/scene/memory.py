@@ -12,11 +12,13 @@ from explorer.ui.scene.canvas import Canvas
 from explorer.ui.scene.layout import MOST_NAME_WIDTH, Lane
 from explorer.ui.scene.tensor_layout import TensorBox
 
+LEAST_TEXT = 13.0
+"""The smallest font of the scene, in units."""
 _FILL_ALPHA = {Phase.BEFORE: 0, Phase.DURING: 150, Phase.AFTER: 34}
 
 
 def draw_band(canvas: Canvas, lane: Lane, moment: Moment) -> None:
-    """The memory itself, with its measured speed and the memory in use."""
+    """The memory itself, with its measured speed and what the tensors in it hold."""
     band, u = lane.band, canvas.u
     shade = QLinearGradient(band.topLeft(), band.bottomLeft())
     shade.setColorAt(0, canvas.color("memory_top"))
@@ -25,14 +27,12 @@ def draw_band(canvas: Canvas, lane: Lane, moment: Moment) -> None:
     head = QRectF(band.x() + 13 * u, band.y() + 3 * u, band.width() - 26 * u, 25 * u)
     device = lane.schedule.run.device
     name_width = canvas.text(head, device.memory_name, 17, "text", weight=700)
-    in_use = f"in use {format_bytes(moment.in_use_bytes)}"
-    peak = f"  ·  peak {format_bytes(lane.schedule.peak_in_use_bytes)}"
-    if not lane.schedule.slots:
-        in_use, peak = "", ""
-    used = canvas.text(head, peak, 13, "muted", align=RIGHT)
-    head.setRight(head.right() - used)
-    used = canvas.text(head, in_use, 13, "text", weight=600, align=RIGHT)
-    head.setRight(head.right() - used - 10 * u)
+    if lane.schedule.slots:
+        in_use = format_bytes(moment.in_use_bytes)
+        used = canvas.text(head, in_use, 13, "text", weight=600, align=RIGHT)
+        head.setRight(head.right() - used - 5 * u)
+        used = canvas.text(head, "tensors in use", 13, "muted", align=RIGHT)
+        head.setRight(head.right() - used - 10 * u)
     head.setLeft(head.left() + name_width + 9 * u)
     canvas.text(head, _speed(lane), 13, "muted")
 
@@ -137,38 +137,90 @@ def _write_beside(canvas: Canvas, box: TensorBox, label: QRectF, is_there: bool)
 
 
 def _write_inside(canvas: Canvas, box: TensorBox, phase: Phase, level: float) -> None:
+    """Name and size in the middle of a block, upright where the block is too narrow."""
     block, u = box.block, canvas.u
     is_there = phase is Phase.DURING
-    filled = is_there and level > 0.55
-    color = "tensor_text" if filled else "text" if is_there else "muted"
-    line_color = "tensor_text" if is_there and level > 0.3 else "muted"
-    lines = _size_lines(canvas, box.tensor, block.width() - 6 * u)
-    if phase is Phase.AFTER and block.height() > (24 + 17 * (len(lines) + 1)) * u:
-        lines.append("freed")
-    middle = block.center().y()
-    name_height, line_height = 22 * u, 17 * u
-    top = middle - (name_height + line_height * len(lines)) / 2
-    inside = block.adjusted(2 * u, 0, -2 * u, 0)
-    name = QRectF(inside.x(), top, inside.width(), name_height)
-    size = _fitting_size(canvas, box.tensor.name, inside.width())
-    canvas.text(name, box.tensor.name, size, color, weight=600, align=CENTER)
-    for i, words in enumerate(lines):
-        rect = QRectF(inside.x(), name.bottom() + i * line_height, inside.width(), line_height)
-        canvas.text(rect, words, 13, line_color, align=CENTER)
+    color = "tensor_text" if is_there and level >= 1 else "text" if is_there else "muted"
+    name, n_bytes = box.tensor.name, format_bytes(box.tensor.n_bytes)
+    room = block.width() - 6 * u
+    names = _name_lines(canvas, name, room)
+    is_filling = 0 < level < 1
+    if not names:
+        _write_upright(canvas, block, (name, n_bytes), color, is_filling)
+        return
+    size = min(_fitting_size(canvas, words, room) for words in names)
+    lines = [(words, size, 600, (size + 5) * u) for words in names]
+    lines += [(words, LEAST_TEXT, 400, 17 * u) for words in _size_lines(canvas, box.tensor, room)]
+    if phase is Phase.AFTER and block.height() > (24 + 17 * len(lines)) * u:
+        lines.append(("freed", LEAST_TEXT, 400, 17 * u))
+    height = sum(line_height for *_, line_height in lines)
+    row = QRectF(block.x(), block.center().y() - height / 2, block.width(), height)
+    if is_filling:
+        widest = max(canvas.text_width(words, px, weight) for words, px, weight, _ in lines)
+        _draw_plate(canvas, QRectF(row.center().x() - widest / 2, row.y(), widest, height))
+    for words, px, weight, line_height in lines:
+        row.setHeight(line_height)
+        canvas.text(row, words, px, color, weight=weight, align=CENTER)
+        row.translate(0, line_height)
+
+
+def _name_lines(canvas: Canvas, name: str, room: float) -> list[str]:
+    """A name on one line, or a word a line; empty if it fits neither way."""
+    for words in ([name], name.split(" ")):
+        if all(canvas.text_width(word, LEAST_TEXT, 600) <= room for word in words):
+            return words
+    return []
+
+
+def _write_upright(
+    canvas: Canvas, block: QRectF, words: tuple[str, str], color: str, is_filling: bool
+) -> None:
+    """Name and size from bottom to top, side by side, one after the other, or the name alone."""
+    u, (name, n_bytes) = canvas.u, words
+    line = 16 * u
+    if block.width() < line:
+        return
+    widths = [canvas.text_width(name, LEAST_TEXT, 600), canvas.text_width(n_bytes, LEAST_TEXT)]
+    room, gap = block.height() - 8 * u, 6 * u
+    painter = canvas.painter
+    painter.save()
+    painter.translate(block.center())
+    painter.rotate(-90)
+    if is_filling:
+        wide = min(max(widths), room)
+        _draw_plate(canvas, QRectF(-wide / 2, -line / 2, wide, line))
+    if block.width() >= 2 * line:
+        first = QRectF(-room / 2, -line, room, line)
+        canvas.text(first, name, LEAST_TEXT, color, weight=600, align=CENTER)
+        canvas.text(first.translated(0, line), n_bytes, LEAST_TEXT, color, align=CENTER)
+    elif sum(widths) + gap <= room:
+        first = QRectF(-(sum(widths) + gap) / 2, -line / 2, widths[0] + 1, line)
+        canvas.text(first, name, LEAST_TEXT, color, weight=600)
+        rest = QRectF(first.right() + gap, first.y(), widths[1] + 1, line)
+        canvas.text(rest, n_bytes, LEAST_TEXT, color)
+    else:
+        whole = QRectF(-room / 2, -line / 2, room, line)
+        canvas.text(whole, name, LEAST_TEXT, color, weight=600, align=CENTER)
+    painter.restore()
+
+
+def _draw_plate(canvas: Canvas, words: QRectF) -> None:
+    """Under words that the edge of a filling tensor passes, so that they stay readable."""
+    u = canvas.u
+    canvas.box(words.adjusted(-6 * u, -1 * u, 6 * u, 2 * u), 5, fill=canvas.color("sunken", 170))
 
 
 def _fitting_size(canvas: Canvas, name: str, width: float) -> float:
     """A large name where there is room, down to the least size that is read."""
-    for size in (17.0, 15.0, 13.5):
-        if canvas.text_width(name, size, 600) <= width:
-            return size
-    return 13.0
+    sizes = (17.0, 15.0, 13.5)
+    fitting = (size for size in sizes if canvas.text_width(name, size, 600) <= width)
+    return next(fitting, LEAST_TEXT)
 
 
 def _size_lines(canvas: Canvas, tensor: Tensor, width: float) -> list[str]:
     """The tensor's bytes on one line, or number and unit on two where it is narrow."""
     whole = format_bytes(tensor.n_bytes)
-    if canvas.text_width(whole, 13) <= width:
+    if canvas.text_width(whole, LEAST_TEXT) <= width:
         return [whole]
     return list(split_bytes(tensor.n_bytes))
 

@@ -22,6 +22,12 @@ from explorer.ui.scene.memory import (
 from explorer.ui.scene.options import SceneOptions
 from explorer.ui.scene.streams import draw_line, draw_tag
 
+HEADING = "Memory traffic"
+NO_RUN = (
+    "No run to show yet. Tick strategies at the left and press Run to measure them here, or open "
+    "a recording."
+)
+
 
 def draw_face(canvas: Canvas, rect: QRectF, framed: bool) -> None:
     """The ground, opaque to the corners: what lies below must not matter."""
@@ -34,6 +40,18 @@ def draw_face(canvas: Canvas, rect: QRectF, framed: bool) -> None:
     canvas.box(
         inner, radius, fill=canvas.color("panel"), line=canvas.color("line"), width=1 / canvas.u
     )
+
+
+def draw_nothing(canvas: Canvas, rect: QRectF, framed: bool) -> None:
+    """The face without a run: what will be here, and what brings it."""
+    draw_face(canvas, rect, framed)
+    if framed:
+        canvas.text(QRectF(rect.x() + 16, rect.y() + 10, 300, 24), HEADING, 15, "text", weight=600)
+    first, rest = NO_RUN.split(". ", 1)
+    middle = QRectF(rect.x() + 40, rect.center().y() - 34, rect.width() - 80, 28)
+    canvas.text(middle, first, 18, "text", weight=600, align=CENTER)
+    below = QRectF(middle.x(), middle.bottom() + 4, middle.width(), 44)
+    draw_sentence(canvas.painter, below, rest, canvas.theme)
 
 
 def draw_still(

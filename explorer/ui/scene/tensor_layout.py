@@ -14,14 +14,15 @@ from PySide6.QtCore import QRectF
 from explorer.model.tensor import Tensor
 
 BLOCK_GAP = 9.0
-LEAST_BLOCK_WIDTH = 36.0
+LEAST_BLOCK_WIDTH = 20.0
+"""Enough for a name from bottom to top."""
 LEAST_SQUARE = 8.0
 ROW_HEIGHT = 24.0
 LABEL_GAP = 5.0
 RAIL_STEP = 6.0
 RAIL_TURN = 6.0
 """Between the last rail and the squares: room for an arrow head."""
-LEAST_SCALE = 0.4
+LEAST_SCALE = 0.3
 """Of the largest scale possible: readable names are worth that much of the blocks' area."""
 _HALVINGS = 12
 MOST_OF_BAND = 0.4
@@ -123,6 +124,9 @@ def _choose_scale(shelf: Shelf) -> tuple[_Area, frozenset[str]]:
     by_size = sorted(shelf.tensors, key=lambda tensor: tensor.n_bytes)
     cuts = []
     for n_small in range(len(by_size) + 1):
+        if 0 < n_small < len(by_size) and by_size[n_small - 1].n_bytes == by_size[n_small].n_bytes:
+            # Of two tensors alike, one as a square and one as a block would look unlike.
+            continue
         small = frozenset(tensor.id for tensor in by_size[:n_small])
         area = _area_for(small, shelf)
         least = LEAST_BLOCK_WIDTH * shelf.u
