@@ -8,7 +8,7 @@ import time
 from typing import TextIO
 
 from explorer.cli.table import shortened
-from explorer.cli.terminal import one_line
+from explorer.cli.terminal import one_line, silence
 from explorer.model.comparison import headline
 from explorer.model.messages import Progress, Stage
 from explorer.model.run import Run
@@ -99,9 +99,11 @@ class ProgressDisplay:
         return max(found or USUAL_COLUMNS, LEAST_COLUMNS)
 
     def _write(self, text: str) -> None:
-        with contextlib.suppress(OSError):
+        try:
             self._stream.write(text)
             self._stream.flush()
+        except OSError:
+            silence(self._stream)
 
 
 def starting() -> Progress:

@@ -5,13 +5,12 @@ Standard streams may be closed, full or gone: results that cannot be written are
 and progress that cannot be are not.
 """
 
-import contextlib
 import json
 import os
 import re
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TextIO
 
 from explorer.model.errors import ExplorerError
 
@@ -88,9 +87,17 @@ def write_result(text: str) -> None:
 
 
 def silence_stdout() -> None:
-    """Let what is left in the buffer go nowhere: Python would complain of it again at its exit."""
+    """Do without stdout from here on, see :func:`silence`."""
+    silence(sys.stdout)
+
+
+def silence(stream: TextIO) -> None:
+    """Let a stream's file be an empty one from here on, what is left in the buffer included.
+
+    Python would complain of it again at its exit, and some (3.11.2) end with a code of their own.
+    """
     empty = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(empty, sys.stdout.fileno())
+    os.dup2(empty, stream.fileno())
     os.close(empty)
 
 
@@ -110,6 +117,8 @@ def write_error(sentence: str) -> None:
 
 def write_to_stderr(text: str) -> None:
     """Write as it is, and do without where stderr is full or its reader has gone."""
-    with contextlib.suppress(OSError):
+    try:
         sys.stderr.write(text)
         sys.stderr.flush()
+    except OSError:
+        silence(sys.stderr)
