@@ -50,7 +50,8 @@ def lay_out(run: Run, traffic: Sequence[LaunchTraffic]) -> ClockSpans:
     for i in range(len(run.launches)):
         start_us = end_us = reached_us
         if i in known:
-            start_us, end_us = known[i].start_us, _snapped(known[i].end_us, total_us)
+            start_us = _snapped(known[i].start_us, reached_us, total_us)
+            end_us = _snapped(known[i].end_us, total_us, total_us)
         spans.append((start_us, end_us))
         reached_us = max(reached_us, end_us)
     return ClockSpans(
@@ -63,9 +64,13 @@ def lay_out(run: Run, traffic: Sequence[LaunchTraffic]) -> ClockSpans:
     )
 
 
-def _snapped(end_us: float, total_us: float) -> float:
-    """The end, or the total where only rounding keeps them apart: the last launch must end."""
-    return total_us if abs(end_us - total_us) <= 1e-9 * total_us else end_us
+def _snapped(moment_us: float, edge_us: float, total_us: float) -> float:
+    """The moment, or the edge where only rounding keeps them apart.
+
+    The last launch must end with the clock, and two that follow each other without a gap must not
+    run both at the moment between them.
+    """
+    return edge_us if abs(moment_us - edge_us) <= 1e-9 * total_us else moment_us
 
 
 def _by_bytes(run: Run, traffic: Sequence[LaunchTraffic]) -> ClockSpans:

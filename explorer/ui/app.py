@@ -102,13 +102,14 @@ class Opening(QObject):
     def _open(self, path: Path) -> None:
         if not self._window.files.open_recording(path):
             return
-        from explorer.ui.export_views import telling_moment_us
+        from explorer.ui.export_views import choose_shown, telling_moment_us
 
-        shown = self._store.state.shown_run
-        # At the very start nothing has moved yet: the first picture should show something.
-        moment_us = telling_moment_us(shown.run) if shown else None
-        if moment_us is not None:
-            self._store.set_playhead(moment_us)
+        items = self._store.state.runs
+        place = choose_shown([item.run for item in items])
+        if place >= 0:
+            self._store.show_run(items[place].key)
+            # At the very start nothing has moved yet: the first picture should show something.
+            self._store.set_playhead(telling_moment_us(items[place].run) or 0.0)
 
 
 def has_gpu(abilities: Abilities) -> bool:

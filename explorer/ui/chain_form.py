@@ -1,5 +1,7 @@
 """The parameters of the next run: a field each, with what is wrong beside it."""
 
+from itertools import pairwise
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
@@ -104,7 +106,19 @@ class ChainForm(QFrame):
             layout.replaceWidget(self._holder, holder)
         self._holder.deleteLater()
         self._holder = holder
+        order = [*(self.field(parameter.name) for parameter in chain.parameters)]
+        for first, second in pairwise([*order, self._reset, self._done]):
+            self.setTabOrder(first, second)
         self._refresh()
+
+    def open_below(self, widget: QWidget) -> None:
+        """Open under a widget, the keyboard at the first field that needs a correction."""
+        self.adjustSize()
+        self.move(widget.mapToGlobal(widget.rect().bottomLeft()))
+        self.show()
+        names = [parameter.name for parameter in self._store.state.chain_descriptor.parameters]
+        wrong = (name for name in names if name in self._store.state.parameters.errors)
+        self.field(next(wrong, names[0])).setFocus(Qt.FocusReason.TabFocusReason)
 
     def _make_field(self, parameter: Parameter) -> QLineEdit | Picker:
         name = parameter.name

@@ -1,7 +1,7 @@
 """Small controls that Qt's style sheets cannot draw without picture files."""
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFocusEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import (
     QAbstractButton,
     QComboBox,
@@ -16,6 +16,11 @@ from typing_extensions import override
 
 from explorer.ui.theme import DARK, Theme
 
+_BY_KEYBOARD = (
+    Qt.FocusReason.TabFocusReason,
+    Qt.FocusReason.BacktabFocusReason,
+    Qt.FocusReason.ShortcutFocusReason,
+)
 CHEVRON_PX = 4.5
 TEXT_MARGIN_PX = 50
 """What a control with an arrow needs beside its text."""
@@ -103,6 +108,26 @@ def draw_chevron(painter: QPainter, middle: QPointF, color: QColor) -> None:
     )
 
 
+class FocusRing(QObject):
+    """Whether a painted widget should show that the keyboard is at it.
+
+    After a click it is not: the click says that itself.
+    """
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self.is_on = False
+        self._widget = widget
+        widget.installEventFilter(self)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QFocusEvent):
+            self.is_on = event.gotFocus() and event.reason() in _BY_KEYBOARD
+            self._widget.update()
+        return super().eventFilter(watched, event)
+
+
 class Toggle(QAbstractButton):
     """A tick box; Space and a click toggle it."""
 
@@ -112,6 +137,7 @@ class Toggle(QAbstractButton):
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setFixedSize(22, 22)
+        self._ring = FocusRing(self)
         self._on, self._off, self._mark, self._focus = (QColor() for _ in range(4))
 
     def set_colors(self, theme: Theme) -> None:
@@ -147,7 +173,7 @@ class Toggle(QAbstractButton):
                     ]
                 )
             )
-        if self.hasFocus():
+        if self._ring.is_on:
             draw_focus(painter, QRectF(self.rect()), self._focus)
         painter.end()
 

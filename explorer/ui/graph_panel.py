@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QScrollArea, QToolTip, QWidget
 from typing_extensions import override
 
 from explorer.model.units import format_bytes
-from explorer.ui.controls import draw_focus
+from explorer.ui.controls import FocusRing, draw_focus
 from explorer.ui.graph_draw import Layout, draw_chain, least_height
 from explorer.ui.op_links import (
     ChainPicture,
@@ -42,6 +42,7 @@ class GraphView(QWidget):
     def __init__(self, parent: QWidget | None = None, *, turns: Turns | None = None) -> None:
         super().__init__(parent)
         self._turns = turns or Turns(self)
+        self._ring = FocusRing(self)
         self._picture: ChainPicture | None = None
         self._memory = "memory"
         self._empty = ""
@@ -105,7 +106,7 @@ class GraphView(QWidget):
                 self._memory,
                 set((self._active or "").split()),
             )
-            if self.hasFocus():
+            if self._ring.is_on:
                 rect = self.layout_now().op_rect(self._current)
                 draw_focus(painter, rect.adjusted(-2, -2, 2, 2), self._theme.color("text"), 9)
         painter.end()

@@ -1,6 +1,6 @@
 """The top bar: what the next run measures, on which device, and the button that starts it."""
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from explorer.chains import CHAINS
@@ -12,6 +12,9 @@ from explorer.ui.state import WorkerPhase, run_blocker
 from explorer.ui.store import Store
 from explorer.ui.theme_button import ThemeButton
 from explorer.ui.words import parameters_sentence, parameters_text
+
+
+RUN_WIDTH_PX = 132
 
 
 class Header(QWidget):
@@ -83,9 +86,7 @@ class Header(QWidget):
 
     def open_form(self) -> None:
         """Open the parameter form below its button."""
-        self.form.adjustSize()
-        self.form.move(self.parameters.mapToGlobal(self.parameters.rect().bottomLeft()))
-        self.form.show()
+        self.form.open_below(self.parameters)
 
     def _lay_out(self) -> None:
         row = QHBoxLayout(self)
@@ -100,6 +101,9 @@ class Header(QWidget):
         row.addStretch(1)
         for action in (self.theme, self.open, self.export, self.run, self.cancel):
             row.addWidget(action)
+        # One width for "Run", "Run on GPU" and "Cancel": what is beside it must not jump.
+        for button in (self.run, self.cancel):
+            button.setMinimumWidth(RUN_WIDTH_PX)
 
     def _list_devices(self) -> None:
         abilities = self._store.state.abilities
@@ -132,12 +136,20 @@ class Header(QWidget):
         blocker = run_blocker(state)
         kind = "GPU" if device and device.kind is DeviceKind.CUDA else "CPU" if device else ""
         self.run.setText(f"Run on {kind}" if kind else "Run")
-        self.run.setVisible(not is_busy)
-        self.cancel.setVisible(is_busy)
-        self.run.setEnabled(blocker is None)
+        # While a run is in progress it is hidden, and a disabled button would lose the keyboard.
+        self.run.setEnabled(blocker is None or is_busy)
+        self._swap(is_busy)
         self.run.setToolTip(blocker or "Measure the strategies that are ticked (Ctrl+R)")
         self.run.setAccessibleDescription(self.run.toolTip())
         self._name_theme()
+
+    def _swap(self, is_busy: bool) -> None:
+        """Show Cancel in the place of Run or back, and leave the keyboard where it is."""
+        comes, goes = (self.cancel, self.run) if is_busy else (self.run, self.cancel)
+        comes.setVisible(True)
+        if goes.hasFocus():
+            comes.setFocus(Qt.FocusReason.OtherFocusReason)
+        goes.setVisible(False)
 
     def _name_theme(self) -> None:
         other = "light" if self._store.state.theme == "dark" else "dark"

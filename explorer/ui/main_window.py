@@ -1,6 +1,7 @@
 """The window: makes the panels, lays them out, and wires them to store, session and files."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,14 +119,39 @@ class MainWindow(QMainWindow):
         self.graph.op_activated.connect(self.scene.seek_op)
         self.scene.ops_active.connect(self.graph.view.set_active)
         self._shortcut("Ctrl+S", self.details.runs.save)
+        self._order_tabs()
+
+    def _order_tabs(self) -> None:
+        """Tab goes from panel to panel as one reads, though some of them were made later."""
+        panels = (
+            self.header,
+            self.message,
+            self.graph,
+            self.strategies,
+            self.scene,
+            self.details,
+            self.results,
+            self.status,
+        )
+        chain: list[QWidget] = []
+        widget = self.nextInFocusChain()
+        while widget is not None and widget is not self:
+            if widget.focusPolicy() is not Qt.FocusPolicy.NoFocus:
+                chain.append(widget)
+            widget = widget.nextInFocusChain()
+        ordered = [each for panel in panels for each in chain if panel.isAncestorOf(each)]
+        for first, second in pairwise(ordered):
+            self.setTabOrder(first, second)
 
     def _lay_out(self) -> None:
         left = SharingSplitter(Qt.Orientation.Vertical, _share_left)
         left.addWidget(self.graph)
         left.addWidget(self.strategies)
         self._centre = SharingSplitter(Qt.Orientation.Vertical, _share_centre)
-        self._centre.addWidget(Panel("Memory traffic"))
-        self._centre.addWidget(Panel("Timelines"))
+        for title in ("Memory traffic", "Timelines"):
+            held = Panel(title)
+            held.body.addStretch(1)
+            self._centre.addWidget(held)
         columns = SharingSplitter(Qt.Orientation.Horizontal, _share_columns)
         for column in (left, self._centre, self.results):
             columns.addWidget(column)

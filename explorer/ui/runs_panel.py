@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -18,26 +18,22 @@ from explorer.ui.kernel_table import ROW_PX
 from explorer.ui.runs_model import NAME, RunsModel
 from explorer.ui.store import Store
 
-COLUMN_PX = (215, 72, 80, 130, 330, 200, 130, 250)
+COLUMN_PX = (205, 112, 80, 130, 330, 200, 130, 250)
 
 
 class RunsTable(QTableView):
-    """The table; Delete takes the selected runs off the list, Return shows the current one.
+    """The table; Return shows the current run.
 
     Signals:
-        remove_requested: Delete was pressed.
         show_requested: Return was pressed.
     """
 
-    remove_requested = Signal()
     show_requested = Signal()
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
         is_editing = self.state() is QAbstractItemView.State.EditingState
-        if event.key() == Qt.Key.Key_Delete:
-            self.remove_requested.emit()
-        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not is_editing:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not is_editing:
             self.show_requested.emit()
         else:
             super().keyPressEvent(event)
@@ -78,6 +74,8 @@ class RunsPanel(QWidget):
         whole.setSpacing(6)
         whole.addLayout(actions)
         whole.addWidget(self.table, 1)
+        self._key("F2", self._rename)
+        self._key("Del", self._remove)
         store.runs_changed.connect(self._refresh)
         store.shown_changed.connect(self._refresh)
         self._refresh()
@@ -106,7 +104,7 @@ class RunsPanel(QWidget):
         table.setModel(self.model)
         table.setAccessibleName("Runs of this session")
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setEditTriggers(QAbstractItemView.EditTrigger.EditKeyPressed)
+        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         table.setShowGrid(False)
         table.setWordWrap(False)
         table.setTabKeyNavigation(False)
@@ -122,8 +120,13 @@ class RunsPanel(QWidget):
         self.model.modelAboutToBeReset.connect(self._keep_selection)
         self.model.modelReset.connect(self._restore_selection)
         table.doubleClicked.connect(self._on_double_click)
-        table.remove_requested.connect(self._remove)
         table.show_requested.connect(self._show)
+
+    def _key(self, keys: str, slot: Callable[[], None]) -> None:
+        """Have a key act wherever in the panel the keyboard is."""
+        shortcut = QShortcut(QKeySequence(keys), self)
+        shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        shortcut.activated.connect(slot)
 
     def _action(self, text: str, tip: str, slot: Callable[[], None]) -> QPushButton:
         button = QPushButton(text)

@@ -5,13 +5,11 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QFocusEvent,
     QHelpEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
-    QPen,
     QResizeEvent,
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
@@ -19,6 +17,7 @@ from typing_extensions import override
 
 from explorer.model.playback import Playback
 from explorer.model.run import Run
+from explorer.ui.controls import FocusRing, draw_focus
 from explorer.ui.scene.cache import SceneCache
 from explorer.ui.scene.draw import (
     LEAST_PX,
@@ -41,11 +40,6 @@ SLICE_S = 0.004
 """Of drawing what stands still, between two turns of the event loop."""
 STATES_AHEAD = 3
 """States after the present one whose pictures are drawn ahead: steps and short launches."""
-_BY_KEYBOARD = (
-    Qt.FocusReason.TabFocusReason,
-    Qt.FocusReason.BacktabFocusReason,
-    Qt.FocusReason.ShortcutFocusReason,
-)
 
 
 class SceneView(QWidget):
@@ -84,7 +78,7 @@ class SceneView(QWidget):
         self._t_us = 0.0
         self._slowdown: float | None = None
         self._hovered: tuple[int, int] | None = None
-        self._is_ringed = False
+        self._ring = FocusRing(self)
         self._theme = DARK
         self._cache = SceneCache()
         self._changes_us: tuple[float, ...] = ()
@@ -266,10 +260,8 @@ class SceneView(QWidget):
             self._options(),
             self._cache,
         )
-        if self._is_ringed:
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(self._theme.color("text"), 2))
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 9, 9)
+        if self._ring.is_on:
+            draw_focus(painter, QRectF(self.rect()), self._theme.color("text"), 9)
         painter.end()
 
     @override
@@ -278,19 +270,6 @@ class SceneView(QWidget):
         self._cache.clear()
         self._look_ahead()
         super().resizeEvent(event)
-
-    @override
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        # The ring says where the keyboard is; a click says that itself.
-        self._is_ringed = event.reason() in _BY_KEYBOARD
-        self.update()
-        super().focusInEvent(event)
-
-    @override
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        self._is_ringed = False
-        self.update()
-        super().focusOutEvent(event)
 
     @override
     def mouseMoveEvent(self, event: QMouseEvent) -> None:

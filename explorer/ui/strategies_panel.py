@@ -11,7 +11,7 @@ from explorer.model.comparison import Verdict, find_baseline, headline, speed_up
 from explorer.model.device import StrategyAbility
 from explorer.model.run import Run
 from explorer.model.units import format_us
-from explorer.ui.controls import Toggle, draw_focus
+from explorer.ui.controls import FocusRing, Toggle, draw_focus
 from explorer.ui.painting import LEFT, RIGHT, draw_text, text_width
 from explorer.ui.panel import Panel
 from explorer.ui.state import (
@@ -118,6 +118,7 @@ class StrategyRow(QAbstractButton):
         self._is_shown = False
         self._has_result = False
         self._progress = ""
+        self._ring = FocusRing(self)
         self.box = Toggle(f"Measure {spec} in the next run", self)
         self.box.clicked.connect(self.toggled_on)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -186,7 +187,7 @@ class StrategyRow(QAbstractButton):
             painter.drawRoundedRect(QRectF(CHIP_X_PX, 8, 5, self.height() - 16), 2.5, 2.5)
         width = self.width() - TEXT_X_PX - SIDE_PX
         self._draw_words(painter, theme, QRectF(TEXT_X_PX, 0, width, self.height()))
-        if self.hasFocus():
+        if self._ring.is_on:
             draw_focus(painter, QRectF(self.rect()), theme.color("text"), 8)
         painter.end()
 

@@ -39,7 +39,7 @@ QComboBox { padding-right: 4px; }
 QComboBox::drop-down { border: 0; width: 28px; }
 QComboBox::down-arrow { image: none; width: 0; height: 0; }
 QComboBox QAbstractItemView { background: $panel; border: 1px solid $memory_line; outline: 0;
-  selection-background-color: $raised; selection-color: $text; padding: 4px; }
+  selection-background-color: $raised; selection-color: $text; }
 QPushButton:hover, QToolButton:hover, QComboBox:hover { border: 1px solid $memory_line; }
 QPushButton:checked, QToolButton:checked { border: 1px solid $compute; color: $compute; }
 QPushButton:disabled, QToolButton:disabled, QComboBox:disabled { color: $faint; }

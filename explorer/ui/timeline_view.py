@@ -9,7 +9,6 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
-    QPen,
     QPixmap,
     QResizeEvent,
     QWheelEvent,
@@ -19,6 +18,7 @@ from typing_extensions import override
 
 from explorer.model.run import Run
 from explorer.model.timeline import TimeView
+from explorer.ui.controls import FocusRing, draw_focus
 from explorer.ui.painting import draw_sentence
 from explorer.ui.theme import DARK, Theme
 from explorer.ui.timeline_layout import (
@@ -65,6 +65,7 @@ class TimelineView(QWidget):
     def __init__(self, parent: QWidget | None = None, *, turns: Turns | None = None) -> None:
         super().__init__(parent)
         self._turns = turns or Turns(self)
+        self._ring = FocusRing(self)
         self._runs: tuple[Run, ...] = ()
         self._selected = Selected()
         self._time_us: float | None = None
@@ -172,10 +173,8 @@ class TimelineView(QWidget):
             from explorer.ui.timeline_draw import draw_playhead
 
             draw_playhead(painter, self.layout_now(), self._selected, self._time_us, self._theme)
-        if self.hasFocus():
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(self._theme.color("text", 150), 1.5))
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 6, 6)
+        if self._ring.is_on:
+            draw_focus(painter, QRectF(self.rect()), self._theme.color("text"))
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

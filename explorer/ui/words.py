@@ -3,6 +3,7 @@
 Pure functions of the records; no number leaves here without its pedigree.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
@@ -159,8 +160,10 @@ def pedigree_bytes(n_bytes: int | None, pedigree: Pedigree | None) -> str:
 
 
 def percent(share: float) -> str:
-    """``0.314`` -> ``31 %``; below ten per cent one decimal."""
+    """``0.314`` -> ``31 %``; one decimal below ten per cent, and above 99: less than all of it."""
     value = share * 100
+    if 99 < abs(value) < 100:
+        return f"{math.copysign(min(abs(value), 99.9), value):.1f} %"
     return f"{value:.1f} %" if abs(value) < 9.95 else f"{value:.0f} %"
 
 

@@ -186,6 +186,25 @@ def test_overlapping_launches_are_both_under_way() -> None:
     assert lane.gaps == ((20.0, 40.0),)
 
 
+def test_launches_without_a_gap_never_run_both_at_the_moment_between_them() -> None:
+    rng = random.Random(3)
+    run = eager_attention()
+    launches, start_us = [], 0.0
+    for launch in run.launches * 4:
+        duration_us = rng.uniform(0.5, 900)
+        launches.append(replace(launch, start_us=start_us, duration_us=duration_us))
+        start_us += duration_us + 1.1
+    assert run.timing is not None
+    assert run.timing.cold is not None
+    # Less time than the durations alone take: no gap is left, and sums of shares round.
+    cold = replace(run.timing.cold, median_us=0.7 * start_us)
+    made = schedule(replace(run, launches=tuple(launches), timing=replace(run.timing, cold=cold)))
+    assert made.duration_scale < 1
+    for slot in made.slots:
+        assert made.at(slot.start_us).active == (slot.index,)
+    assert len(made.change_times()) == len(launches) + 1
+
+
 def test_dots_are_round_numbers_and_few_enough() -> None:
     assert play([eager_attention()]).dot_bytes == 10_000_000
     assert play([sdpa_attention()]).dot_bytes == 1_000_000

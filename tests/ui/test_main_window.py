@@ -161,6 +161,18 @@ class TestSight:
                   window.scene.transport.slider, window.details.timeline)  # fmt: skip
         assert set(wanted) <= reached
 
+    def test_tab_goes_through_the_panels_as_one_reads(self, window: MainWindow) -> None:
+        order: list[QWidget] = []
+        widget: QWidget | None = window.header.chain
+        while widget is not None and widget not in order:
+            order.append(widget)
+            widget = widget.nextInFocusChain()
+        stops = (window.header.run, window.graph.view, window.strategies.rows["eager"],
+                 window.scene.scene, window.scene.transport.play_button, window.details.tabs,
+                 window.details.timeline, window.status.more_button)  # fmt: skip
+        places = [order.index(stop) for stop in stops]
+        assert places == sorted(places)
+
 
 def headline(window: MainWindow) -> QImage:
     """The strip at the top of the scene."""

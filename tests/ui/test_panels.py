@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.model.comparison import Verdict
@@ -83,6 +83,27 @@ class TestHeader:
         assert "12 " in header.parameters.text()
         assert "Tokens" in header.form.message("seq_len")
 
+    def test_the_form_opens_with_the_keyboard_at_what_is_to_be_corrected(
+        self, store: Store, header: Header
+    ) -> None:
+        header.show()
+        form = header.form
+        header.open_form()
+        order: list[QWidget] = []
+        widget: QWidget | None = form.field("batch")
+        while widget is not None and widget not in order:
+            order.append(widget)
+            widget = widget.nextInFocusChain()
+        names = [parameter.name for parameter in store.state.chain_descriptor.parameters]
+        places = [order.index(form.field(name)) for name in names]
+        assert places == sorted(places)
+        assert form.focusWidget() is form.field("batch")
+        form.hide()
+        store.set_parameter("seq_len", "12x")
+        header.open_form()
+        assert form.focusWidget() is form.field("seq_len")
+        form.hide()
+
     def test_a_choice_goes_to_the_store_and_defaults_come_back(
         self, qtbot: QtBot, store: Store, header: Header
     ) -> None:
@@ -121,6 +142,17 @@ class TestHeader:
         assert not header.run.isVisible()
         with qtbot.waitSignal(header.cancel_requested):
             click(header.cancel)
+
+    def test_the_keyboard_stays_at_the_button_that_changes(
+        self, store: Store, header: Header
+    ) -> None:
+        header.show()
+        header.activateWindow()
+        header.run.setFocus()
+        store.set_worker(WorkerPhase.BUSY, "measuring")
+        assert header.cancel.hasFocus()
+        store.set_worker(WorkerPhase.READY, "worker ready")
+        assert header.run.hasFocus()
 
     def test_the_theme_button_switches_there_and_back(
         self, qtbot: QtBot, store: Store, header: Header

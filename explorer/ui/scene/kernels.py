@@ -170,6 +170,9 @@ def _write_op(canvas: Canvas, rect: QRectF, words: str, detail: str, color: str)
         below = QRectF(inside.x(), inside.y() + half + 0.5 * u, inside.width(), 16 * u)
         canvas.text(below, detail, 13, "muted", align=CENTER)
         inside = QRectF(inside.x(), inside.y() + half - 18.5 * u, inside.width(), 19 * u)
+    if canvas.text_width(words, 13, 600) > inside.width():
+        # Of a helper, what it does, rather than for which of many ops it does it.
+        words = words.rpartition(": ")[2]
     size = _op_size(canvas, words, rect)
     first, _, second = words.partition(" ")
     if second and canvas.text_width(words, size, 600) > inside.width() and rect.height() >= 27 * u:
