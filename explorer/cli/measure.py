@@ -58,16 +58,13 @@ class Measurement:
         self._display.update(starting())
         while len(self.runs) < len(self._request.strategies):
             try:
-                sentence = self._measure_rest()
+                self._measure_rest()
             except ExplorerError as error:
                 if not self.runs:
                     raise
                 # No other worker will do better, and what is done has to be told.
                 while len(self.runs) < len(self._request.strategies):
-                    self._keep_failed(str(error))
-                return
-            if sentence is not None:
-                self._keep_failed(sentence)
+                    self._fail_next(str(error))
 
     @property
     def strategies(self) -> tuple[str, ...]:
@@ -85,14 +82,19 @@ class Measurement:
                 self._display.tell(f"{spec} is left out: {refused[spec]}")
         self._request = replace(self._request, strategies=able)
 
-    def _measure_rest(self) -> str | None:
-        """Ask for the strategies that are left; returns why the next of them failed, if it did."""
+    def _measure_rest(self) -> None:
+        """Ask for the strategies that are left; the next one has a run then, maybe a failed one.
+
+        Raises:
+            UsageError: The worker refused what was asked for.
+            WorkerEndedError: No worker can be started.
+        """
         self._abilities = self._client.start()
         if self._may_leave_out:
             self._leave_out(self._abilities)
             self._may_leave_out = False
         rest = replace(self._request, strategies=self._request.strategies[len(self.runs) :])
-        failure = None
+        done = len(self.runs)
         try:
             for reply in self._client.request(rest):
                 if isinstance(reply, Progress):
@@ -102,15 +104,17 @@ class Measurement:
                 elif isinstance(reply, RequestFailed):
                     if reply.usage:
                         raise UsageError(reply.sentence)
-                    failure = reply.sentence
+                    self._fail_next(reply.sentence)
         except WorkerEndedError as error:
-            return str(error)
-        is_whole = len(self.runs) == len(self._request.strategies)
-        return None if is_whole else failure or "The worker gave no result for it."
+            self._fail_next(str(error))
+        if len(self.runs) == done:
+            self._fail_next("The worker gave no result for it.")
 
-    def _keep_failed(self, sentence: str) -> None:
-        """Keep a failed run in the place of the next strategy's."""
+    def _fail_next(self, sentence: str) -> None:
+        """Keep a failed run in the place of the next strategy's, if there is one left."""
         assert self._abilities is not None
+        if len(self.runs) == len(self._request.strategies):
+            return
         spec = self._request.strategies[len(self.runs)]
         self._keep(failed_run(self._request, spec, sentence, self._abilities, self.runs))
 

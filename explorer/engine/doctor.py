@@ -11,13 +11,13 @@ import torch
 
 from explorer.engine.cupti.environment import counters_admin_only, is_wsl
 from explorer.engine.devices import triton_version
-from explorer.engine.measure.ceilings import cache_dir
 from explorer.engine.measure.clocks import Nvml
 from explorer.engine.measure.known_bytes import TOLERANCE, KnownBytesCheck, check_known_bytes
 from explorer.engine.toolchain import c_compiler, cxx_compiler, python_headers
 from explorer.model.device import Abilities, DeviceAbility, DeviceKind
 from explorer.model.errors import ExplorerError
 from explorer.model.messages import Check
+from explorer.model.places import cache_folder
 from explorer.model.units import format_bytes, format_flops_rate, format_rate
 
 _INSTALL_COMPILER = "Install it; on Debian or Ubuntu: `apt install g++ python3-dev`."
@@ -100,7 +100,7 @@ def _device(ability: DeviceAbility) -> Check:
 
 
 def _cache() -> Check:
-    folder = cache_dir()
+    folder = cache_folder()
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     writable = os.access(existing, os.W_OK)
     return Check(

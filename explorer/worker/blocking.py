@@ -26,12 +26,15 @@ from explorer.worker.client import (
     worker_command,
     worker_environment,
 )
-from explorer.worker.protocol import RESTART_EXIT, ProtocolError, decode_reply, encode
+from explorer.worker.process_tree import descendants, send_signal
+from explorer.worker.protocol import RESTART_EXIT, encode, read_reply
 
 TERM_GRACE_S = 0.5
 KILL_GRACE_S = 5.0
 POLL_S = 0.1
 CHUNK_BYTES = 1 << 16
+MOST_LINE_BYTES = 256 * 1024 * 1024
+"""A longer line is no message: a run is some tens of kilobytes."""
 STDERR_TAIL_BYTES = 16 * 1024
 
 
@@ -71,6 +74,7 @@ class WorkerClient:
         self._errors: IO[bytes] | None = None
         self._selector: selectors.BaseSelector | None = None
         self._buffer = bytearray()
+        self._searched = 0
         self._at_end = False
         self._is_busy = False
         self.abilities: Abilities | None = None
@@ -127,11 +131,11 @@ class WorkerClient:
         """
         if self._is_busy:
             self.cancel()
-        while True:
+        is_answered = False
+        for is_last in (False, True):
             self.start()
             self._is_busy = True
             self._send(encode(request))
-            is_answered = False
             for reply in self._replies():
                 if isinstance(reply, RequestDone):
                     self._is_busy = False
@@ -140,7 +144,7 @@ class WorkerClient:
                 yield reply
             code, tail = self._bury()
             # It had given itself up after the request before, and this one crossed its exit.
-            if code != RESTART_EXIT or is_answered:
+            if code != RESTART_EXIT or is_answered or is_last:
                 raise WorkerEndedError(exit_sentence(code, tail))
 
     def cancel(self) -> None:
@@ -153,8 +157,14 @@ class WorkerClient:
         self.cancel()
 
     def _spawn(self) -> None:
-        # A file rather than a pipe: nobody has to read it for the worker to go on.
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _release
+        try:
+            # A file rather than a pipe: nobody has to read it for the worker to go on.
+            self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _release
+        except OSError as error:
+            raise WorkerEndedError(
+                "The worker needs a folder for temporary files, and none can be written "
+                f"({error.strerror or error}); set TMPDIR to one that can."
+            ) from error
         try:
             self._process = subprocess.Popen(
                 self._command,
@@ -187,18 +197,25 @@ class WorkerClient:
     def _replies(self) -> Iterator[Reply]:
         """Every message until the worker ends; what is no message is passed over."""
         while True:
-            end = self._buffer.find(b"\n")
+            end = self._buffer.find(b"\n", self._searched)
             if end < 0:
+                self._searched = len(self._buffer)
+                if self._searched > MOST_LINE_BYTES:
+                    self.cancel()
+                    raise WorkerEndedError(
+                        f"The worker wrote a line of more than {MOST_LINE_BYTES >> 20} MiB, which "
+                        "is no answer; name another Python with --worker-python."
+                    )
                 if not self._fill():
                     return
                 continue
             line = bytes(self._buffer[:end])
             del self._buffer[: end + 1]
-            try:
-                yield decode_reply(line)
-            except ProtocolError:
-                # Printed by a user's Python before our code took its stdout away.
-                continue
+            self._searched = 0
+            # Others are printed by a user's Python before our code takes its stdout away.
+            reply = read_reply(line)
+            if reply is not None:
+                yield reply
 
     def _fill(self) -> bool:
         """Wait for more of the worker's answers; False once it has ended and all is read."""
@@ -242,19 +259,15 @@ class WorkerClient:
     def _end(self, first: signal.Signals) -> int:
         process = self._process
         assert process is not None
-        self._signal_group(first)
+        others = descendants(process.pid)
+        send_signal(process.pid, others, first)
         if first is not signal.SIGKILL:
             self._wait(TERM_GRACE_S)
             # Also when the worker is gone: what it started may have ignored the first signal.
-            self._signal_group(signal.SIGKILL)
+            send_signal(process.pid, others, signal.SIGKILL)
         returncode = process.wait(KILL_GRACE_S)
         self._release()
         return returncode
-
-    def _signal_group(self, number: signal.Signals) -> None:
-        assert self._process is not None
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
 
     def _wait(self, seconds: float) -> None:
         deadline_s = time.monotonic() + seconds
@@ -272,4 +285,5 @@ class WorkerClient:
             self._errors.close()
         self._process = self._selector = self._errors = self.abilities = None
         self._buffer.clear()
+        self._searched = 0
         self._at_end = self._is_busy = False

@@ -1,4 +1,4 @@
-"""How a worker is started and how its end is told: pure helpers, no process, no Qt, no torch.
+"""How a worker is started and how its end is told: no process, no Qt, no torch.
 
 Both the command line's blocking client and the window's use them.
 """
@@ -13,23 +13,15 @@ from importlib import util
 from pathlib import Path
 
 from explorer.model.errors import UsageError
+from explorer.model.places import cache_folder
 from explorer.worker.protocol import CANNOT_START_EXIT, RESTART_EXIT
 
 BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
-APPLICATION_FOLDER = "kernel-explorer"
 CPU_FLAGS = Path("/proc/cpuinfo")
 DEBUG_VARIABLE = "KERNEL_EXPLORER_DEBUG"
 """Set to anything, it lets tracebacks and the worker's stderr through."""
 
 _KEEP_MEMORY_BYTES = 64 * 1024**3
-
-
-def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """The program's folder in the user's cache, which need not exist yet."""
-    named = environ.get("XDG_CACHE_HOME", "")
-    # The specification says to ignore a relative path.
-    base = Path(named) if named.startswith("/") else Path.home() / ".cache"
-    return base / APPLICATION_FOLDER
 
 
 def default_python(environ: Mapping[str, str] = os.environ) -> Path:
@@ -57,7 +49,9 @@ def find_python(named: Path) -> Path:
     Raises:
         UsageError: It is not there or cannot be run.
     """
-    if named.is_dir():
+    # Asked of os, which unlike Path answers for any text: a name too long, a user not there.
+    named = Path(os.path.expanduser(named))
+    if os.path.isdir(named):
         inside = named / "bin" / "python"
         if inside.exists():
             return inside.absolute()
@@ -65,11 +59,11 @@ def find_python(named: Path) -> Path:
             f"{named} is a folder without bin/python; name a Python interpreter with "
             "--worker-python."
         )
-    found = shutil.which(named.expanduser())
+    found = shutil.which(named)
     if found is not None:
         # Not resolved: a virtual environment's Python is a link, and its place is what counts.
         return Path(found).absolute()
-    what = "is not an executable file" if named.exists() else "does not exist"
+    what = "is not an executable file" if os.path.exists(named) else "does not exist"
     raise UsageError(f"{named} {what}; name a Python interpreter with --worker-python.")
 
 
@@ -103,6 +97,8 @@ def worker_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str
         # Inductor then says which operator each generated kernel comes from.
         "INDUCTOR_PROVENANCE": "1",
         "PYTHONUNBUFFERED": "1",
+        # Inductor writes its code in the locale's encoding, and what another wrote is read again.
+        "PYTHONUTF8": "1",
         # A waiting OpenMP thread that spins takes the core that the next kernel needs.
         "OMP_WAIT_POLICY": "passive",
         # glibc otherwise maps every large tensor afresh, and its page faults are timed as work.
@@ -119,8 +115,12 @@ def worker_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str
 
 
 def _can_be_written(folder: Path) -> bool:
-    there = next((each for each in (folder, *folder.parents) if each.exists()), Path("/"))
-    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    """Whether the folder is there, made if need be, and takes new files."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def _compiler_knows_vectors(environ: Mapping[str, str]) -> bool:

@@ -4,8 +4,8 @@ It must never leave a process behind and never let a stray print into the protoc
 
 - The pipes are moved to descriptors that no child inherits, before anything else is imported;
   what libraries and compilers print on stdout ends up on stderr.
-- The worker leads a process group of its own. When its parent goes (stdin ends) or SIGTERM comes,
-  the whole group is killed at once, from a thread, since the main one may be deep in a compile.
+- The worker leads a process group of its own. When its parent goes (stdin ends) or a signal comes,
+  the whole group is ended at once, from a thread, since the main one may be deep in a compile.
 - Whatever a request raises becomes one sentence, and the worker lives on. Only where the device's
   context is lost does it end, after answering, with the exit code that means "start another".
 """
@@ -33,6 +33,7 @@ from explorer.model.messages import (
     RequestDone,
     RequestFailed,
 )
+from explorer.worker.process_tree import CAN_LIST, kill_all_but_this
 from explorer.worker.protocol import (
     CANNOT_START_EXIT,
     RESTART_EXIT,
@@ -43,6 +44,7 @@ from explorer.worker.protocol import (
 
 DEFAULT_SESSION = "explorer.engine.session:Session"
 PR_SET_PDEATHSIG = 1
+INTERRUPTED_EXIT = 130
 # What torch raises once a kernel has faulted: no call on that device works in this process again.
 LOST_CONTEXT = ("AcceleratorError", "device-side assert", "illegal memory access", "CUDA error")
 
@@ -111,7 +113,7 @@ def lead_group() -> None:
 
 
 def end_with_parent() -> None:
-    """Let SIGTERM, and on Linux the parent's death, end the group at once.
+    """Let SIGTERM, SIGINT and, on Linux, the parent's death end the group at once.
 
     A Python handler would wait for the main thread. The wake-up descriptor is written from the C
     handler, and the thread that reads it acts. SIGTERM rather than SIGKILL on the parent's death,
@@ -121,8 +123,9 @@ def end_with_parent() -> None:
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     signal.signal(signal.SIGTERM, lambda *_: end_group())
+    signal.signal(signal.SIGINT, lambda *_: leave_unwatched(INTERRUPTED_EXIT))
     threading.Thread(
-        target=_end_on_sigterm, args=(reading,), name="worker-sigterm", daemon=True
+        target=_end_on_signal, args=(reading,), name="worker-signals", daemon=True
     ).start()
     if sys.platform == "linux":
         parent = os.getppid()
@@ -132,17 +135,19 @@ def end_with_parent() -> None:
             end_group()
 
 
-def _end_on_sigterm(reading: int) -> None:
+def _end_on_signal(reading: int) -> None:
     while number := os.read(reading, 1):
         if number[0] == signal.SIGTERM:
             end_group()
+        if number[0] == signal.SIGINT:
+            leave_unwatched(INTERRUPTED_EXIT)
 
 
 def read_requests(incoming: BinaryIO, requests: "queue.Queue[bytes]") -> None:
-    """Queue each line that comes in; the end of the stream ends the group, busy or not."""
+    """Queue each line that comes in; the end of the stream ends the worker, busy or not."""
     for line in incoming:
         requests.put(line)
-    end_group()
+    leave_unwatched(0)
 
 
 def load_session(name: str) -> Session:
@@ -277,9 +282,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """End with that exit code, without waiting for threads or for a broken device's clean-up."""
-    sys.stderr.flush()
-    if os.getpgrp() == os.getpid():
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        os.killpg(0, signal.SIGTERM)
+    """End with that exit code, without waiting for threads or for a broken device's clean-up.
+
+    The children go too. Where they cannot be listed, the client ends the group that they are in.
+    """
+    kill_all_but_this()
     os._exit(code)
+
+
+def leave_unwatched(code: int) -> NoReturn:
+    """End as :func:`leave` does, with no client there to see to the children."""
+    if not CAN_LIST:
+        # A signal to the group is then the one way to reach them, and it reaches us as well.
+        end_group()
+    leave(code)

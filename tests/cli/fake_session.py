@@ -7,6 +7,7 @@ without one the strategy succeeds.
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from explorer.model.messages import (
     RunRequest,
     Stage,
 )
+from explorer.model.run import CompileCost
 from explorer.model.strategies import parse_spec
 from tests.fixtures_runs import CPU, CPU_VERSIONS, cpu_attention
 
@@ -99,6 +101,9 @@ class FakeSession:
                 seed=request.seed,
                 error="It did not fit." if deeds().get(spec) == "error" else None,
             )
+            if deeds().get(spec) == "nan":
+                cost = CompileCost(first_call_s=math.nan)
+                run = replace(run, compile=cost)
             emit(RunFinished(run=run))
 
 

@@ -146,6 +146,23 @@ def test_a_strategy_that_ends_its_worker_spoils_no_other(
     assert failed.chain.parameters["heads"] == 4
 
 
+def test_a_run_that_cannot_be_read_fails_in_its_own_place(
+    cli: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KX_FAKE", "compile=nan")
+    three = ("--strategy", "eager", "--strategy", "compile", "--strategy", "sdpa")
+    done = cli("run", "attention", *three, "--json")
+    assert done.code == 1
+    runs = json.loads(done.out)["runs"]
+    assert [run["strategy"]["name"] for run in runs] == ["eager", "compile", "sdpa"]
+    assert [run["error"] for run in runs] == [
+        None,
+        "What the worker answered cannot be read: RunFinished: run.compile.first_call_s should be "
+        "float, not nothing.",
+        None,
+    ]
+
+
 def test_a_device_that_is_not_there_is_wrong_usage(cli: Callable[..., Outcome]) -> None:
     done = cli("run", "attention", "--device", "cuda:1")
     assert (done.code, done.out) == (2, "")

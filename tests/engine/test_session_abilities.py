@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from explorer.engine.measure import ceilings
 from explorer.engine.measure.ceilings import CeilingsStore
 from explorer.engine.session import Session
 from explorer.engine.strategies import STRATEGIES
 from explorer.model.device import Device, DeviceKind
 from explorer.model.messages import DoctorReport, DoctorRequest
+from explorer.model.places import cache_folder
 from tests.engine.test_session import FOUND, replies
 
 
@@ -78,4 +78,4 @@ def test_the_store_is_the_users_unless_another_is_given(
         sm_count=1,
     )  # fmt: skip
     Session()._store.save(device, FOUND)
-    assert (ceilings.cache_dir() / "ceilings.json").is_file()
+    assert (cache_folder() / "ceilings.json").is_file()

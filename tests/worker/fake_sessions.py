@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 from explorer.model.device import Abilities, Device, DeviceAbility, DeviceKind, Versions
 from explorer.model.errors import ExplorerError, UsageError
 from explorer.model.messages import Progress, RunRequest, Stage
+from explorer.worker.protocol import RESTART_EXIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from explorer.model.messages import Request
-    from explorer.worker.server import Emit
+    from explorer.worker.server import Channel, Emit
 
 CPU = Device(
     id="cpu",
@@ -173,6 +174,42 @@ def leave_with_child(emit: Emit) -> None:
     os._exit(7)
 
 
+def fork_and_leave(_emit: Emit) -> None:
+    """A fork keeps every descriptor, the protocol's among them, and holds the pipe open."""
+    if os.fork() == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(600)
+    os._exit(7)
+
+
+def compile_in_a_session_of_its_own(emit: Emit) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", SLEEPER + "time.sleep(600)"],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
+    say(emit, f"compiling {child.pid}")
+    time.sleep(600)
+
+
+def give_up(_emit: Emit) -> None:
+    os._exit(RESTART_EXIT)
+
+
+def write_rubbish(emit: Emit) -> None:
+    """On the protocol's own descriptor, in pieces, as no library of ours would."""
+    channel: Channel = emit.__self__  # type: ignore[attr-defined] # it is the channel's method
+    for piece in (b"\xff\xfe\x00\n", b'{"type": "Pro', b'gress"}\n', b"[" * 100_000, b"\n\n"):
+        os.write(channel._outgoing, piece)
+    say(emit, "after the rubbish")
+
+
+def say_much(emit: Emit) -> None:
+    say(emit, "x" * 3_000_000)
+
+
 def talk_forever(emit: Emit) -> None:
     while True:
         say(emit, "x" * 1000)
@@ -183,6 +220,7 @@ DEEDS: dict[str, Callable[[Emit], None]] = {
     for deed in (
         work, print_everywhere, read_stdin, raise_error, refuse, fail, exit_program, interrupt,
         run_out_of_memory, lose_context, abort, kill, leave, compile_forever, leave_with_child,
-        talk_forever,
+        talk_forever, fork_and_leave, compile_in_a_session_of_its_own, give_up, write_rubbish,
+        say_much,
     )
 }  # fmt: skip

@@ -53,11 +53,20 @@ def test_a_python_can_be_named_by_path_by_folder_or_by_name(
     assert client.find_python(Path("./python")) == python
 
 
-def test_the_cache_lies_where_the_user_wants_caches() -> None:
-    named = client.cache_folder({"XDG_CACHE_HOME": "/somewhere"})
-    assert named == Path("/somewhere/kernel-explorer")
-    relative = client.cache_folder({"XDG_CACHE_HOME": "not/absolute"})
-    assert relative == Path.home() / ".cache" / "kernel-explorer" == client.cache_folder({})
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ("~nobody-of-that-name/python", "~nobody-of-that-name/python does not exist"),
+        ("n" * 300, "does not exist"),
+        ("/dev/null", "/dev/null is not an executable file"),
+        ("", ". is a folder without bin/python"),
+    ],
+)
+def test_what_cannot_be_a_python_is_told(named: str, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        client.find_python(Path(named))
+    assert words in str(caught.value)
+    assert str(caught.value).endswith("; name a Python interpreter with --worker-python.")
 
 
 def test_the_environment_keeps_what_the_user_set(tmp_path: Path) -> None:
@@ -79,8 +88,10 @@ def test_the_environment_keeps_what_the_user_set(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_made_is_left_to_torch(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.touch()
-    made = client.worker_environment({"XDG_CACHE_HOME": str(blocked)})
-    assert "TORCHINDUCTOR_CACHE_DIR" not in made
+    # Root may write to every folder there, and still make none.
+    for place in (blocked, Path("/proc/somewhere")):
+        made = client.worker_environment({"XDG_CACHE_HOME": str(place)})
+        assert "TORCHINDUCTOR_CACHE_DIR" not in made
 
 
 @pytest.mark.parametrize(

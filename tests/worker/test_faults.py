@@ -6,13 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from explorer.model.errors import UsageError
-from explorer.model.messages import Progress, Reply, RequestFailed, RunRequest
+from explorer.model.messages import Progress, Reply, RequestDone, RequestFailed, RunRequest
+from explorer.worker import blocking
 from explorer.worker.blocking import WorkerClient, WorkerEndedError
 from explorer.worker.client import worker_command, worker_environment
 from explorer.worker.protocol import encode
@@ -109,6 +111,8 @@ def test_an_exception_becomes_a_sentence_and_the_worker_lives(
         ("kill", "killed from outside (signal 9)"),
         ("leave", "(exit code 7), its last words being 'last words'"),
         ("leave_with_child", "(exit code 7)"),
+        ("fork_and_leave", "(exit code 7)"),
+        ("give_up", "gave up a device"),
     ],
 )
 def test_an_end_becomes_a_sentence_and_the_next_run_works(
@@ -155,6 +159,48 @@ def test_cancel_ends_a_compile_within_a_second(client: WorkerClient) -> None:
     assert state_of(child) in ("", "Z", "X")
     assert client.process_id is None
     assert_works(client)
+
+
+def test_cancel_reaches_what_left_the_workers_group(client: WorkerClient) -> None:
+    next(client.request(RunRequest(chain="compile_in_a_session_of_its_own")))
+    client.cancel()
+    # The fixture that looks for leftovers finds the child if it still runs.
+
+
+def test_rubbish_between_the_messages_does_no_harm(client: WorkerClient) -> None:
+    assert sentence(ask(client, "write_rubbish")) == "after the rubbish"
+    assert_works(client)
+
+
+def test_a_long_line_is_one_message_and_a_longer_one_none(
+    client: WorkerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(sentence(ask(client, "say_much"))) == 3_000_000
+    monkeypatch.setattr(blocking, "MOST_LINE_BYTES", 1 << 20)
+    with pytest.raises(WorkerEndedError, match="a line of more than 1 MiB, which is no answer"):
+        ask(client, "say_much")
+    assert client.process_id is None
+    assert_works(client)
+
+
+def test_requests_wait_in_line(client: WorkerClient) -> None:
+    client.start()
+    for deed in ("raise_error", "work"):
+        client._send(encode(RunRequest(chain=deed)))
+    replies = client._replies()
+    kinds = [type(next(replies)) for _ in range(5)]
+    assert kinds == [Progress, RequestFailed, RequestDone, Progress, RequestDone]
+
+
+def test_no_folder_for_temporary_files_is_told(
+    client: WorkerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> NoReturn:
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", fail)
+    with pytest.raises(WorkerEndedError, match=r"No usable temporary directory .*; set TMPDIR to"):
+        client.start()
 
 
 def test_a_request_that_is_given_up_half_way_disturbs_no_other(client: WorkerClient) -> None:
@@ -214,7 +260,38 @@ def test_the_end_of_stdin_ends_a_busy_worker() -> None:
         assert b'"Ready"' in worker.stdout.readline()
         assert b"compiling" in worker.stdout.readline()
         worker.stdin.close()
-        assert worker.wait(timeout=5) == -signal.SIGKILL
+        assert worker.wait(timeout=5) == 0
+
+
+def test_a_worker_that_nobody_asks_anything_ends_well() -> None:
+    done = subprocess.run(
+        [*worker_command(), *fake()],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        env=worker_environment(),
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(("name", "returncode"), [("SIGINT", 130), ("SIGTERM", -signal.SIGKILL)])
+def test_a_signal_ends_a_busy_worker_with_its_children(name: str, returncode: int) -> None:
+    worker = subprocess.Popen(
+        [*worker_command(), *fake()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=worker_environment(),
+    )
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    with worker.stdout, worker.stdin:
+        worker.stdin.write(encode(RunRequest(chain="compile_forever")))
+        worker.stdin.flush()
+        while b"compiling" not in worker.stdout.readline():
+            pass
+        worker.send_signal(signal.Signals[name])
+        assert worker.wait(timeout=5) == returncode
+    # The fixture that looks for leftovers finds any child that is still there.
 
 
 def test_what_is_no_request_is_answered(client: WorkerClient) -> None:
@@ -248,10 +325,11 @@ def test_prints_while_starting_do_no_harm() -> None:
         assert_works(client)
 
 
+@pytest.mark.parametrize("end", ["\\n", "", "\\x00{"])
 def test_a_python_that_prints_before_our_code_runs_does_no_harm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
-    (tmp_path / "sitecustomize.py").write_text("print('hello from sitecustomize', flush=True)\n")
+    (tmp_path / "sitecustomize.py").write_text(f"print('hello', end='{end}', flush=True)\n")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{CHECKOUT}")
     with WorkerClient(server_arguments=fake()) as client:
         assert_works(client)

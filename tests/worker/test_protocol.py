@@ -5,6 +5,7 @@ from typing import get_args
 
 import pytest
 
+from explorer.model.codec import to_plain
 from explorer.model.messages import (
     CeilingsMeasured,
     CeilingsRequest,
@@ -24,9 +25,15 @@ from explorer.model.messages import (
     Stage,
 )
 from explorer.model.run import Direction
-from explorer.worker.protocol import ProtocolError, decode_reply, decode_request, encode
+from explorer.worker.protocol import (
+    ProtocolError,
+    decode_reply,
+    decode_request,
+    encode,
+    read_reply,
+)
 from tests.cli.fake_session import ABILITIES
-from tests.fixtures_runs import GPU_GRAPH, H200, all_runs
+from tests.fixtures_runs import GPU_GRAPH, H200, all_runs, eager_attention
 
 REQUESTS: tuple[Request, ...] = (
     RunRequest(
@@ -89,6 +96,9 @@ def test_a_reply_is_no_request_and_a_request_no_reply() -> None:
         (b"", "not a message"),
         (b"hello\n", "not a message: b'hello"),
         (b"\xff\xfe\n", "not a message"),
+        (b'{"type": "Progress", "body": ' + b"[" * 100_000, "not a message"),
+        (b"[" * 100_000 + b"]" * 100_000, "not a message"),
+        (b"null\n", "not a message"),
         (b"[1, 2]\n", "without a type"),
         (b'{"body": {}}\n', "without a type"),
         (b'{"type": 3}\n', "without a type"),
@@ -105,6 +115,35 @@ def test_what_is_no_message_is_refused(line: bytes, words: str) -> None:
     with pytest.raises(ProtocolError) as caught:
         decode_reply(line)
     assert words in str(caught.value)
+
+
+def test_half_a_surrogate_pair_comes_through() -> None:
+    """A name that is no UTF-8 holds such, and cannot be encoded as UTF-8."""
+    request = RunRequest(chain="attention \udc80")
+    assert decode_request(encode(request)) == request
+
+
+@pytest.mark.parametrize("line", [b"", b"hello", b'{"type":', b'{"type": "Nothing"}', b"\xff{}"])
+def test_a_line_without_a_reply_is_passed_over(line: bytes) -> None:
+    assert read_reply(line) is None
+
+
+def test_a_reply_is_found_behind_a_print_without_an_end_of_line() -> None:
+    assert read_reply(b"a banner\xff{}" + encode(RequestDone())) == RequestDone()
+
+
+def test_a_run_that_cannot_be_read_is_a_failure_that_says_so() -> None:
+    plain = to_plain(eager_attention())
+    plain["timing"]["cold"]["median_us"] = None
+    line = json.dumps({"type": "RunFinished", "body": {"run": plain}})
+    assert read_reply(line.encode()) == RequestFailed(
+        sentence="What the worker answered cannot be read: RunFinished: "
+        "run.timing.cold.median_us should be float, not nothing."
+    )
+
+
+def test_a_step_that_cannot_be_read_is_passed_over() -> None:
+    assert read_reply(b'{"type": "Progress", "body": {"stage": "tea", "sentence": ""}}') is None
 
 
 def test_a_field_of_a_later_release_is_passed_over() -> None:

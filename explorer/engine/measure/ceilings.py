@@ -23,6 +23,7 @@ import torch
 from explorer.engine.chain_functions.base import DTYPES
 from explorer.model.codec import DecodeError, from_plain, to_plain
 from explorer.model.device import Ceilings, Device, DeviceKind
+from explorer.model.places import cache_folder
 
 _logger = logging.getLogger(__name__)
 
@@ -172,17 +173,11 @@ def _cuda_seconds(work: Callable[[], object], where: torch.device) -> float:
     return float(start.elapsed_time(end)) / 1e3
 
 
-def cache_dir() -> Path:
-    """Where this program keeps what it need not measure again."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "kernel-explorer"
-
-
 class CeilingsStore:
     """Ceilings by device, driver and torch, in one JSON file of the user's cache."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self._path = path or cache_dir() / "ceilings.json"
+        self._path = path or cache_folder() / "ceilings.json"
 
     def load(self, device: Device) -> Ceilings | None:
         """What was measured before, None if nothing was or the file cannot be read."""

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from explorer.engine.measure import ceilings
-from explorer.engine.measure.ceilings import CeilingsStore, cache_dir, measure_ceilings
+from explorer.engine.measure.ceilings import CeilingsStore, measure_ceilings
 from explorer.model.device import Ceilings, Device, DeviceKind
 
 DEVICE = Device(
@@ -83,10 +83,3 @@ def test_a_cache_that_cannot_be_written_is_no_failure(
     (tmp_path / "file").write_text("")
     CeilingsStore(tmp_path / "file" / "ceilings.json").save(DEVICE, SOME)
     assert "could not be kept" in caplog.text
-
-
-def test_the_users_cache_folder_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert cache_dir() == Path("/somewhere/kernel-explorer")
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache_dir() == Path.home() / ".cache" / "kernel-explorer"
