@@ -130,9 +130,8 @@ def _heading(run: Run) -> str:
     parts = [f"{run.strategy.spec}: {count} launch{'' if count == 1 else 'es'}"]
     if run.timing is not None and run.timing.trace_total_us is not None:
         parts.append(f"{format_us(run.timing.trace_total_us)} from first to last, traced")
-    rated = next(
-        (best for launch in run.launches if (best := launch_traffic(launch).best) is not None), None
-    )
-    if rated is not None:
-        parts.append(f"GB/s of the {rated[2].value} bytes")
+    rated = {best[2] for launch in run.launches if (best := launch_traffic(launch).best)}
+    if rated:
+        strongest_first = (pedigree for pedigree in reversed(Pedigree) if pedigree in rated)
+        parts.append(f"GB/s of the {', else the '.join(strongest_first)} bytes")
     return ", ".join(parts)

@@ -16,7 +16,7 @@ from explorer.cli.progress import ProgressDisplay
 from explorer.cli.report import report
 from explorer.cli.table import Column, render, shortened
 from explorer.model.messages import Progress, Stage
-from explorer.model.run import CompileCost, GraphBreak, Run, Timing
+from explorer.model.run import Bytes, CompileCost, GraphBreak, Run, Timing
 from explorer.recording import runs_to_plain, save_recording
 from tests.fixtures_runs import (
     compiled_attention,
@@ -54,6 +54,14 @@ def test_columns_are_aligned() -> None:
         "-------------------------",
         "longer       100   2    3",
     ]
+
+
+def test_rates_say_the_pedigree_of_every_launch_not_of_the_first() -> None:
+    run = eager_attention()
+    first = replace(run.launches[0], bytes_read=Bytes(modelled=0), bytes_written=Bytes(modelled=4))
+    mixed = replace(run, launches=(first, *run.launches[1:]))
+    assert "GB/s of the counted, else the modelled bytes" in report([mixed])
+    assert "GB/s of the counted bytes" in report([run])
 
 
 def test_a_long_text_is_cut_with_a_sign() -> None:
