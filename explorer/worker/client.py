@@ -14,7 +14,12 @@ from pathlib import Path
 
 from explorer.model.errors import UsageError
 from explorer.model.places import cache_folder
-from explorer.worker.protocol import CANNOT_START_EXIT, RESTART_EXIT
+from explorer.worker.protocol import (
+    CANNOT_START_EXIT,
+    END_SIGNALS,
+    RESTART_EXIT,
+    signal_exit,
+)
 
 BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
 CPU_FLAGS = Path("/proc/cpuinfo")
@@ -153,6 +158,8 @@ def exit_sentence(returncode: int, stderr_tail: str) -> str:
             "The worker was killed from outside (signal 9), as the system does when memory runs "
             "out; choose a smaller size or close other programs, then run again."
         )
+    if returncode in [signal_exit(number) for number in END_SIGNALS]:
+        returncode = 128 - returncode
     if returncode in (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP):
         return (
             f"The worker was told to end from outside ({_signal_name(returncode)}); run again to "

@@ -8,6 +8,7 @@ Before the first message other lines may come: a user's Python may print while i
 
 import contextlib
 import json
+import signal
 from typing import Any, get_args
 
 from explorer.model.codec import DecodeError, from_plain, to_plain
@@ -19,6 +20,9 @@ CANNOT_START_EXIT = 3
 RESTART_EXIT = 75
 """Exit code of a worker that answered to the end and then gave itself up: its device's context is
 lost, and the next request needs a new worker."""
+
+END_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""What tells a worker to end, with the exit code that a shell would give it."""
 
 MESSAGE_START = b'{"type":'
 MOST_QUOTED = 80
@@ -39,6 +43,11 @@ class UnreadableError(ProtocolError):
     def __init__(self, kind: type[Any], reason: str) -> None:
         super().__init__(f"{kind.__name__}: {reason}")
         self.kind = kind
+
+
+def signal_exit(number: int) -> int:
+    """The exit code of a worker that a signal told to end."""
+    return 128 + number
 
 
 def encode(message: Request | Reply) -> bytes:

@@ -36,15 +36,17 @@ from explorer.model.messages import (
 from explorer.worker.process_tree import CAN_LIST, kill_all_but_this
 from explorer.worker.protocol import (
     CANNOT_START_EXIT,
+    END_SIGNALS,
     RESTART_EXIT,
     ProtocolError,
     decode_request,
     encode,
+    signal_exit,
 )
 
 DEFAULT_SESSION = "explorer.engine.session:Session"
 PR_SET_PDEATHSIG = 1
-INTERRUPTED_EXIT = 130
+ORPHANED_EXIT = 1
 # What torch raises once a kernel has faulted: no call on that device works in this process again.
 LOST_CONTEXT = ("AcceleratorError", "device-side assert", "illegal memory access", "CUDA error")
 
@@ -93,14 +95,7 @@ class Channel:
                 while rest:
                     rest = rest[os.write(self._outgoing, rest) :]
             except BrokenPipeError:
-                end_group()
-
-
-def end_group() -> NoReturn:
-    """Kill this process and every other in its group: compilers, autotuners, the lot."""
-    if os.getpgrp() == os.getpid():
-        os.killpg(0, signal.SIGKILL)
-    os._exit(1)
+                leave_unwatched(ORPHANED_EXIT)
 
 
 def lead_group() -> None:
@@ -122,8 +117,8 @@ def end_with_parent() -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    signal.signal(signal.SIGTERM, lambda *_: end_group())
-    signal.signal(signal.SIGINT, lambda *_: leave_unwatched(INTERRUPTED_EXIT))
+    for number in END_SIGNALS:
+        signal.signal(number, lambda number, _frame: leave_unwatched(signal_exit(number)))
     threading.Thread(
         target=_end_on_signal, args=(reading,), name="worker-signals", daemon=True
     ).start()
@@ -132,15 +127,13 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
         if os.getppid() != parent:
             # It died before it could be watched.
-            end_group()
+            leave_unwatched(ORPHANED_EXIT)
 
 
 def _end_on_signal(reading: int) -> None:
     while number := os.read(reading, 1):
-        if number[0] == signal.SIGTERM:
-            end_group()
-        if number[0] == signal.SIGINT:
-            leave_unwatched(INTERRUPTED_EXIT)
+        if number[0] in END_SIGNALS:
+            leave_unwatched(signal_exit(number[0]))
 
 
 def read_requests(incoming: BinaryIO, requests: "queue.Queue[bytes]") -> None:
@@ -292,7 +285,7 @@ def leave(code: int) -> NoReturn:
 
 def leave_unwatched(code: int) -> NoReturn:
     """End as :func:`leave` does, with no client there to see to the children."""
-    if not CAN_LIST:
+    if not CAN_LIST and os.getpgrp() == os.getpid():
         # A signal to the group is then the one way to reach them, and it reaches us as well.
-        end_group()
+        os.killpg(0, signal.SIGKILL)
     leave(code)

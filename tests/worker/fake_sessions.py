@@ -139,6 +139,11 @@ def kill(emit: Emit) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def terminate(_emit: Emit) -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(600)
+
+
 def leave(emit: Emit) -> None:
     sys.stderr.write("first words\nlast words\n")
     sys.stderr.flush()
@@ -221,6 +226,6 @@ DEEDS: dict[str, Callable[[Emit], None]] = {
         work, print_everywhere, read_stdin, raise_error, refuse, fail, exit_program, interrupt,
         run_out_of_memory, lose_context, abort, kill, leave, compile_forever, leave_with_child,
         talk_forever, fork_and_leave, compile_in_a_session_of_its_own, give_up, write_rubbish,
-        say_much,
+        say_much, terminate,
     )
 }  # fmt: skip

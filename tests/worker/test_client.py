@@ -131,6 +131,8 @@ def test_the_test_compile_is_skipped_only_where_it_must_succeed(
         (-11, "Fatal Python error: Segmentation fault\n\nCurrent thread\n", "fault, SIGSEGV); run"),
         (-6, "terminate called after throwing an instance of 'x'\n", "being 'terminate called"),
         (-15, "", "told to end from outside (SIGTERM)"),
+        (143, "", "told to end from outside (SIGTERM)"),
+        (130, "", "told to end from outside (SIGINT)"),
         (-64, "", "(SIGRTMAX)"),
         (-99, "", "(signal 99)"),
         (1, "Traceback\n  File\nValueError: bad.\n", "(exit code 1), its last words being 'Value"),

@@ -113,6 +113,7 @@ def test_an_exception_becomes_a_sentence_and_the_worker_lives(
         ("leave_with_child", "(exit code 7)"),
         ("fork_and_leave", "(exit code 7)"),
         ("give_up", "gave up a device"),
+        ("terminate", "told to end from outside (SIGTERM)"),
     ],
 )
 def test_an_end_becomes_a_sentence_and_the_next_run_works(
@@ -274,7 +275,7 @@ def test_a_worker_that_nobody_asks_anything_ends_well() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize(("name", "returncode"), [("SIGINT", 130), ("SIGTERM", -signal.SIGKILL)])
+@pytest.mark.parametrize(("name", "returncode"), [("SIGINT", 130), ("SIGTERM", 143)])
 def test_a_signal_ends_a_busy_worker_with_its_children(name: str, returncode: int) -> None:
     worker = subprocess.Popen(
         [*worker_command(), *fake()],
