@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -246,7 +247,9 @@ def test_a_worker_whose_client_dies_goes_with_all_its_children(deed: str, signal
     # The fixture that looks for leftovers finds any process that is still there.
 
 
-def test_the_end_of_stdin_ends_a_busy_worker() -> None:
+@contextlib.contextmanager
+def busy_worker() -> Iterator[subprocess.Popen[bytes]]:
+    """A worker without a client, deep in a compile."""
     worker = subprocess.Popen(
         [*worker_command(), *fake()],
         stdin=subprocess.PIPE,
@@ -255,13 +258,27 @@ def test_the_end_of_stdin_ends_a_busy_worker() -> None:
     )
     assert worker.stdin is not None
     assert worker.stdout is not None
-    with worker.stdout:
+    with worker.stdin, worker.stdout:
         worker.stdin.write(encode(RunRequest(chain="compile_forever")))
         worker.stdin.flush()
         assert b'"Ready"' in worker.stdout.readline()
         assert b"compiling" in worker.stdout.readline()
+        yield worker
+    # The fixture that looks for leftovers finds any child that is still there.
+
+
+def test_the_end_of_stdin_ends_a_busy_worker() -> None:
+    with busy_worker() as worker:
+        assert worker.stdin is not None
         worker.stdin.close()
         assert worker.wait(timeout=5) == 0
+
+
+@pytest.mark.parametrize(("name", "returncode"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_ends_a_busy_worker_with_its_children(name: str, returncode: int) -> None:
+    with busy_worker() as worker:
+        worker.send_signal(signal.Signals[name])
+        assert worker.wait(timeout=5) == returncode
 
 
 def test_a_worker_that_nobody_asks_anything_ends_well() -> None:
@@ -273,26 +290,6 @@ def test_a_worker_that_nobody_asks_anything_ends_well() -> None:
         env=worker_environment(),
     )
     assert (done.returncode, done.stderr) == (0, b"")
-
-
-@pytest.mark.parametrize(("name", "returncode"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_a_signal_ends_a_busy_worker_with_its_children(name: str, returncode: int) -> None:
-    worker = subprocess.Popen(
-        [*worker_command(), *fake()],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=worker_environment(),
-    )
-    assert worker.stdin is not None
-    assert worker.stdout is not None
-    with worker.stdout, worker.stdin:
-        worker.stdin.write(encode(RunRequest(chain="compile_forever")))
-        worker.stdin.flush()
-        while b"compiling" not in worker.stdout.readline():
-            pass
-        worker.send_signal(signal.Signals[name])
-        assert worker.wait(timeout=5) == returncode
-    # The fixture that looks for leftovers finds any child that is still there.
 
 
 def test_what_is_no_request_is_answered(client: WorkerClient) -> None:
