@@ -25,8 +25,11 @@ FORMAT = "kernel-explorer"
 VERSION = 1
 SUFFIX = ".kx"
 MOST_PLAIN_BYTES = 128 * 1024 * 1024
-"""A recording that unpacks to more is refused: a few hundred kilobytes can hold gigabytes, and as
-Python's objects they are twenty times that. A run is some tens of kilobytes."""
+"""A recording that unpacks to more is refused: a few hundred kilobytes can hold gigabytes. A run is
+some tens of kilobytes."""
+MOST_PARTS = 4_000_000
+"""Lists and objects in a recording: empty ones take three bytes there and seventy in memory. A run
+has a few hundred."""
 
 
 def runs_to_plain(runs: Sequence[Run]) -> dict[str, Any]:
@@ -143,8 +146,13 @@ def parse_recording(packed: bytes, name: str) -> tuple[Run, ...]:
     Raises:
         RecordingError: As :func:`load_recording`.
     """
+    plain = _unpack(packed, name)
+    if plain.count(b"{") + plain.count(b"[") > MOST_PARTS:
+        raise RecordingError(
+            f"{name} holds more than {MOST_PARTS:,} parts, which no recording does."
+        )
     try:
-        document = json.loads(_unpack(packed, name))
+        document = json.loads(plain)
     except (ValueError, RecursionError):
         raise RecordingError(f"{name} is not a recording: it holds no JSON.") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:

@@ -113,6 +113,14 @@ def test_a_small_file_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) ->
             parse_recording(packed, "a.kx")
 
 
+def test_a_file_of_nothing_but_brackets_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "MOST_PARTS", 1000)
+    assert parse_recording(document(), "a.kx") == (eager_attention(),)
+    for bomb in (b"[" + b"{}," * 1000 + b"{}]", b"[" * 1001):
+        with pytest.raises(RecordingError, match="holds more than 1,000 parts, which no recording"):
+            parse_recording(bomb, "a.kx")
+
+
 def test_a_file_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording, "MOST_PLAIN_BYTES", 1 << 20)
     with pytest.raises(RecordingError, match=r"^/dev/zero holds more than 1 MiB"):
