@@ -6,14 +6,13 @@ drawn, or where there is none the tests' hand-made runs. Needs no display and no
 
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CHECKOUT))
@@ -22,51 +21,26 @@ if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
 # The offscreen platform warns at each window shown that it cannot size one.
 os.environ.setdefault("QT_LOGGING_RULES", "default.warning=false")
 
+from tools.bench_figures import Figure, as_table, timed  # noqa: E402
+from tools.bench_loop import (  # noqa: E402
+    LONGEST_TURN_MS,
+    be_flood,
+    be_loading,
+    be_replay,
+    time_arrivals,
+    time_flood,
+    time_playing,
+)
+
 if TYPE_CHECKING:
     from explorer.model.run import Run
 
-T = TypeVar("T")
-
 N_STARTS = 7
-N_MESSAGES = 20_000
+N_LOADINGS = 3
 N_LAUNCHES = 1_000_000
 N_LANES = 20
 SCENE_SIZE = (1920, 1080)
 TIMELINE_SIZE = (1200, 420)
-LAG_INTERVAL_MS = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """One line of the table.
-
-    Attributes:
-        what: What was timed.
-        median_ms: Typical.
-        worst_ms: The 95th percentile, or the largest where ``is_largest``.
-        n: How often.
-        limit_ms: What it should stay under; None where nothing was asked.
-        is_largest: Whether ``worst_ms`` is the largest of all.
-    """
-
-    what: str
-    median_ms: float
-    worst_ms: float
-    n: int
-    limit_ms: float | None = None
-    is_largest: bool = False
-
-    @classmethod
-    def of(cls, what: str, times_ms: Sequence[float], limit_ms: float | None = None) -> "Figure":
-        """Median and 95th percentile of samples."""
-        ordered = sorted(times_ms)
-        return cls(
-            what=what,
-            median_ms=statistics.median(ordered),
-            worst_ms=ordered[min(round(0.95 * len(ordered)), len(ordered) - 1)],
-            n=len(ordered),
-            limit_ms=limit_ms,
-        )
 
 
 def main() -> int:
@@ -76,17 +50,23 @@ def main() -> int:
     parser.add_argument("--child", choices=tuple(CHILDREN), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        return CHILDREN[options.child]()
+        return CHILDREN[options.child](options.recording)
     runs, source = load_runs(options.recording)
     write(f"runs drawn: {source}\n\n")
-    figures = [time_start_up(), time_import()]
+    figures = [time_start_up(), time_import(), time_loading()]
     from PySide6.QtWidgets import QApplication
 
+    from explorer.ui.export_views import choose_shown
     from explorer.ui.main_window import prepare_application
 
     application = QApplication([])
+    # Each measurement opens and closes a window of its own.
+    application.setQuitOnLastWindowClosed(False)
     prepare_application(application)
-    figures += [*time_scene(runs), *time_timeline(), time_lag(application)]
+    figures += [*time_scene(runs), *time_timeline(), time_flood(application)]
+    figures.append(time_arrivals(application, options.recording, len(runs)))
+    played = runs[max(choose_shown(runs), 0)]
+    figures += time_playing(played, SCENE_SIZE)
     write(as_table(figures))
     write(counter_words(runs))
     return 0
@@ -260,121 +240,23 @@ def many_launches(n_launches: int, seed: int) -> "Run":
     return replace(base, id=f"many-{seed}", launches=tuple(launches), timing=None)
 
 
-def time_lag(application: object) -> Figure:
-    """How late a timer comes while a worker floods the window with messages."""
-    from PySide6.QtCore import QElapsedTimer, Qt, QTimer
-    from PySide6.QtWidgets import QApplication
-
-    from explorer.ui.main_window import MainWindow
-    from explorer.ui.session import Session
-    from explorer.ui.store import Store
-    from explorer.ui.worker_process import WorkerProcess
-
-    assert isinstance(application, QApplication)
-    command = [sys.executable, str(Path(__file__).resolve()), "--child", "flood"]
-    store = Store()
-    worker = WorkerProcess(command, dict(os.environ))
-    session = Session(store, worker)
-    window = MainWindow(store, session)
-    clock, ticker, late_ms = QElapsedTimer(), QTimer(), []
-    ticker.setTimerType(Qt.TimerType.PreciseTimer)
-    ticker.setInterval(LAG_INTERVAL_MS)
-
-    def tick() -> None:
-        late_ms.append(max(clock.nsecsElapsed() / 1e6 - LAG_INTERVAL_MS, 0.0))
-        clock.restart()
-
-    def stop_when_done(busy: bool) -> None:
-        if not busy and late_ms:
-            application.quit()
-
-    def begin() -> None:
-        session.run()
-        clock.start()
-        ticker.start()
-
-    ticker.timeout.connect(tick)
-    worker.busy_changed.connect(stop_when_done)
-    window.first_painted.connect(session.start)
-    store.captured_changed.connect(begin, Qt.ConnectionType.SingleShotConnection)
-    window.show()
-    application.exec()
-    ticker.stop()
-    session.close()
-    window.close()
-    return Figure(
-        what=f"event loop late while {N_MESSAGES:,} messages and a run come in",
-        median_ms=statistics.median(late_ms),
-        worst_ms=max(late_ms),
-        n=len(late_ms),
-        limit_ms=50,
-        is_largest=True,
-    )
+def time_loading() -> Figure:
+    """How late the event loop is while numpy and pyqtgraph are imported beside it."""
+    late_ms: list[float] = []
+    for _ in range(N_LOADINGS):
+        with child("loading") as process:
+            out, _ = process.communicate()
+            late_ms += map(float, out.split())
+    what = "event loop late while scene, a recording and plot come in"
+    return Figure.largest(what, late_ms, LONGEST_TURN_MS)
 
 
-def be_flood() -> int:
-    """A worker that answers a run with very many progress messages, then a run."""
-    from explorer.model.messages import (
-        Progress,
-        Ready,
-        RequestDone,
-        RunFinished,
-        RunRequest,
-        Stage,
-    )
-    from explorer.worker.protocol import decode_request, encode
-    from tests.fixtures_runs import cpu_attention
-    from tests.ui import fake_worker
-
-    fake_worker.emit(Ready(abilities=fake_worker.ABILITIES))
-    for line in sys.stdin.buffer:
-        request = decode_request(line)
-        if not isinstance(request, RunRequest):
-            fake_worker.answer(request)
-            continue
-        out = sys.stdout.buffer
-        for i in range(N_MESSAGES):
-            message = Progress(
-                stage=Stage.TIMING, sentence=f"sample {i}", fraction=i / N_MESSAGES,
-                strategy="compile",
-            )  # fmt: skip
-            out.write(encode(message))
-        for spec in request.strategies:
-            run = cpu_attention(f"flood-{spec}")
-            run = replace(run, strategy=replace(run.strategy, name=spec, title=spec))
-            out.write(encode(RunFinished(run=run)))
-        out.write(encode(RequestDone()))
-        out.flush()
-    return 0
-
-
-CHILDREN: dict[str, Callable[[], int]] = {"window": be_window, "flood": be_flood}
-
-
-def timed(function: Callable[[T], object], arguments: Sequence[T]) -> list[float]:
-    """Milliseconds of each call."""
-    times_ms = []
-    for argument in arguments:
-        begun = time.perf_counter()
-        function(argument)
-        times_ms.append((time.perf_counter() - begun) * 1e3)
-    return times_ms
-
-
-def as_table(figures: Sequence[Figure]) -> str:
-    """The figures in columns, with what was asked and whether it holds."""
-    width = max(len(figure.what) for figure in figures)
-    lines = [f"{'':{width}}  {'median':>10}  {'p95':>10}  {'n':>6}  {'asked':>9}"]
-    for figure in figures:
-        asked = "" if figure.limit_ms is None else f"< {figure.limit_ms:.0f} ms"
-        judged = figure.worst_ms if figure.is_largest else figure.median_ms
-        verdict = "" if figure.limit_ms is None else "ok" if judged < figure.limit_ms else "OVER"
-        worst = f"{figure.worst_ms:.1f} ms" + (" max" if figure.is_largest else "")
-        lines.append(
-            f"{figure.what:{width}}  {figure.median_ms:>7.1f} ms  {worst:>10}  {figure.n:>6}  "
-            f"{asked:>9}  {verdict}"
-        )
-    return "\n".join(lines) + "\n"
+CHILDREN: dict[str, Callable[[Path | None], int]] = {
+    "window": lambda _: be_window(),
+    "loading": be_loading,
+    "flood": be_flood,
+    "replay": be_replay,
+}
 
 
 def counter_words(runs: Sequence["Run"]) -> str:

@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,7 @@ def settle(window: MainWindow, size: tuple[int, int]) -> None:
     window.show()
     turn()
     window.results.fill()
+    window.turns.finish()
     turn()
 
 
@@ -155,6 +157,15 @@ def _message(window: MainWindow, store: Store) -> None:
     )
 
 
+def _failed(window: MainWindow, store: Store) -> None:
+    """As a run looks that the user asked to see though it failed."""
+    error = "CUDA ran out of memory; choose a smaller size: seq_len 2048 fits."
+    run = replace(drawn(store.state)[0].run, id="failed", launches=(), timing=None, error=error)
+    store.add_runs([run])
+    store.show_run(store.state.runs[-1].key)
+    _message(window, store)
+
+
 def _table(window: MainWindow, store: Store) -> None:
     del store
     window.details.tabs.setCurrentIndex(1)
@@ -180,6 +191,7 @@ STATES: dict[str, Callable[[MainWindow, Store], None]] = {
     "busy": _busy,
     "compare": _compare,
     "empty": _empty,
+    "failed": _failed,
     "form": _form,
     "message": _message,
     "session": _session,

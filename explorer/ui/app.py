@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QSocketNotifier
+from PySide6.QtCore import QObject, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
 from explorer.model.device import Abilities, DeviceKind
@@ -24,6 +24,8 @@ SCENE, DETAILS, PLOT = (
     f"explorer.ui.{name}" for name in ("scene_panel", "details_panel", "roofline_plot")
 )
 """Modules that bring numpy and pyqtgraph, in the order in which they are needed."""
+PLOT_DELAY_MS = 150
+"""For the scene to be drawn before the plot's import slows it down."""
 
 
 def run_window(recording: Path | None, worker_python: Path | None) -> int:
@@ -49,35 +51,50 @@ def run_window(recording: Path | None, worker_python: Path | None) -> int:
     session = Session(store, worker)
     window = MainWindow(store, session, settings=settings, complete=False)
     opening = Opening(window, store, recording)
-    preload = Preload((SCENE, DETAILS, PLOT))
-    preload.imported.connect(opening.go_on)
-    window.first_painted.connect(preload.start)
+    window.first_painted.connect(opening.start)
     window.first_painted.connect(session.start)
     window.show()
     with_signals = _CloseOnSignal(window.close)
     code = application.exec()
     with_signals.restore()
     session.close()
-    preload.wait()
+    opening.wait()
     return code
 
 
 class Opening(QObject):
-    """What the window shows first: the recording asked for, or the shipped one without a GPU."""
+    """Fills the window: scene and details, then a recording, then the plot.
+
+    The recording is the one asked for, or the shipped one where there is no GPU.
+    """
 
     def __init__(self, window: MainWindow, store: Store, recording: Path | None) -> None:
         super().__init__(window)
         self._window = window
         self._store = store
         self._recording = recording
+        # One after the other: what is made of the first should not wait for the second's import.
+        self._pictures, self._plot = Preload((SCENE, DETAILS), self), Preload((PLOT,), self)
+        self._pictures.imported.connect(self._on_imported)
+        self._plot.imported.connect(self._on_imported)
         store.abilities_changed.connect(self._on_abilities)
 
-    def go_on(self, imported: str) -> None:
-        """Put into the window what a module that was imported makes possible."""
-        if imported == DETAILS:
+    def start(self) -> None:
+        """Begin, once the window is on the screen."""
+        self._pictures.start()
+
+    def wait(self) -> None:
+        """Stay until nothing is imported any more."""
+        self._pictures.wait()
+        self._plot.wait()
+
+    def _on_imported(self, name: str) -> None:
+        if name == DETAILS:
             self._window.complete()
-            self.begin()
-        elif imported == PLOT:
+            # In a later turn each, for clicks to get in between.
+            self._window.turns.soon(self, self.begin)
+            QTimer.singleShot(PLOT_DELAY_MS, self, self._plot.start)
+        elif name == PLOT:
             self._window.results.fill()
 
     def begin(self) -> None:

@@ -13,7 +13,6 @@ from explorer.ui.store import Store
 from explorer.ui.theme_button import ThemeButton
 from explorer.ui.words import parameters_sentence, parameters_text
 
-
 RUN_WIDTH_PX = 132
 
 

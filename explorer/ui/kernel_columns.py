@@ -125,7 +125,7 @@ def _signed(value: Value) -> str:
 
 
 def _sizes(sizes: tuple[int, int, int] | None) -> str | None:
-    return None if sizes is None else " × ".join(map(str, sizes))
+    return None if sizes is None else " × ".join(f"{size:,}" for size in sizes)
 
 
 def _number_of(entry: Entry) -> Value:

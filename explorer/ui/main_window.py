@@ -82,13 +82,13 @@ class MainWindow(QMainWindow):
         self._session = session
         self._settings = settings
         self._was_painted = False
-        self._turns = Turns(self)
+        self.turns = Turns(self)
         self.files = FileActions(store, self)
         self.header = Header(store, can_run=session is not None)
         self.message = MessageBar(store)
-        self.graph = GraphPanel(store, self._turns)
+        self.graph = GraphPanel(store, self.turns)
         self.strategies = StrategiesPanel(store)
-        self.results = ResultsPanel(store, self._turns)
+        self.results = ResultsPanel(store, self.turns)
         self.status = StatusLine(store)
         self.setWindowTitle("Kernel Explorer")
         self.setAcceptDrops(True)
@@ -108,8 +108,8 @@ class MainWindow(QMainWindow):
         """Put the scene and what is below it into their places."""
         from explorer.ui import details_panel, scene_panel
 
-        self.scene = scene_panel.ScenePanel(self._store, self._turns)
-        self.details = details_panel.DetailsPanel(self._store, self._turns)
+        self.scene = scene_panel.ScenePanel(self._store, self.turns)
+        self.details = details_panel.DetailsPanel(self._store, self.turns)
         for place, panel in enumerate((self.scene, self.details)):
             held = self._centre.replaceWidget(place, panel)
             panel.show()

@@ -36,7 +36,8 @@ class Turns(QObject):
         """
         self._waiting[key] = work
         if not self._timer.isActive():
-            self._is_resting = False
+            # What asks for work has mostly changed something that is painted first.
+            self._is_resting = True
             self._timer.start()
 
     def drop(self, key: object) -> None:

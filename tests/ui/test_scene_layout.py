@@ -209,6 +209,9 @@ def test_points_find_kernels_tensors_tags_and_the_cache() -> None:
     found = hit(layout, QPointF(lane.l2.left() + 4, lane.l2.center().y()))
     assert found is not None
     assert found.is_cache
+    found = hit(layout, lane.band.bottomRight() - QPointF(3, 3))
+    assert found is not None
+    assert found.is_memory
     assert hit(layout, QPointF(1, 1)) is None
 
 

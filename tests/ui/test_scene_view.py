@@ -230,12 +230,15 @@ def test_tooltips_have_numbers_with_pedigrees() -> None:
     assert "reads scaled: 1.07 GB" in kernel
     assert "counted" in kernel
     tensor = tooltip(Hit(lane=0, rect=QRectF(), tensor=run.tensor("masked")), playback, 0.0)
-    assert "bf16 [32 × 4096 × 4096], intermediate" in tensor
+    assert "bf16 [32 × 4,096 × 4,096], intermediate" in tensor
     assert "written by Kernel 3" in tensor
     assert "read by Kernel 4" in tensor
     assert "not yet there" in tensor
     cache = tooltip(Hit(lane=0, rect=QRectF(), is_cache=True), playback, 0.0)
     assert "served 2.42 GB of requests in this run, counted" in cache
+    memory = tooltip(Hit(lane=0, rect=QRectF(), is_memory=True), playback, 0.0)
+    assert memory.startswith("<b>HBM</b>")
+    assert "tensors in use 1.16 GB, at most 2.77 GB, modelled" in memory
 
 
 def test_a_tooltip_lists_loop_nests_without_times() -> None:

@@ -26,6 +26,7 @@ class Hit:
         tensor: The tensor.
         stream: The stream.
         is_cache: Whether it is the L2.
+        is_memory: Whether it is the memory's band, beside its tensors.
     """
 
     lane: int
@@ -34,6 +35,7 @@ class Hit:
     tensor: Tensor | None = None
     stream: Stream | None = None
     is_cache: bool = False
+    is_memory: bool = False
 
     @property
     def is_kernel(self) -> bool:
@@ -42,7 +44,7 @@ class Hit:
 
 
 def hit(layout: Layout, point: QPointF, active: frozenset[int] = frozenset()) -> Hit | None:
-    """Find what lies under a point: cards, tensors and tags first, then lines, then the L2.
+    """Find what lies under a point: cards, tensors and tags first, then lines, then L2 and memory.
 
     Args:
         layout: Of the scene.
@@ -77,6 +79,8 @@ def _hit_lane(
             return Hit(lane=number, rect=rect, slot=route.slot, stream=route.stream)
     if lane.cards and lane.l2.contains(point):
         return Hit(lane=number, rect=lane.l2, is_cache=True)
+    if lane.cards and lane.band.contains(point):
+        return Hit(lane=number, rect=lane.band, is_memory=True)
     return None
 
 

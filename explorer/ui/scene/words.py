@@ -7,7 +7,7 @@ from explorer.model.playback import Life, Moment, Phase, Playback, Schedule, Slo
 from explorer.model.run import Pedigree
 from explorer.model.streams import KIND_SENTENCES, Amount, Stream, StreamKind, Way
 from explorer.model.tensor import Tensor, TensorRole
-from explorer.model.units import format_bytes, format_us
+from explorer.model.units import format_bytes, format_rate, format_us
 from explorer.ui.scene.head import describe_run
 from explorer.ui.scene.hit import Hit
 from explorer.ui.scene.kernels import duration_text, idle_words, kernel_name, stays_sentence
@@ -70,6 +70,8 @@ def tooltip(hit: Hit, playback: Playback, t_us: float) -> str:
         lines = _kernel_lines(hit.slot, lane)
     elif hit.tensor is not None:
         lines = _tensor_lines(hit.tensor, lane, t_us)
+    elif hit.is_memory:
+        lines = _memory_lines(lane, t_us)
     else:
         lines = _cache_lines(lane)
     first, *rest = lines
@@ -141,7 +143,7 @@ def _amount_line(way: Way, amount: Amount) -> str:
 
 
 def _tensor_lines(tensor: Tensor, lane: Schedule, t_us: float) -> list[str]:
-    shape = " × ".join(str(size) for size in tensor.shape) or "scalar"
+    shape = " × ".join(f"{size:,}" for size in tensor.shape) or "scalar"
     lines = [
         f"{tensor.name} · {format_bytes(tensor.n_bytes)}",
         f"{tensor.dtype} [{shape}], {_ROLE_WORDS[tensor.role]}",
@@ -168,6 +170,26 @@ def _life_words(life: Life, lane: Schedule, t_us: float) -> str:
     span = f"from {format_us(life.from_us)} to {until}"
     state = {Phase.BEFORE: "not yet there", Phase.DURING: "in memory", Phase.AFTER: "freed"}
     return f"{state[phase]} (holds memory {span})"
+
+
+def _memory_lines(lane: Schedule, t_us: float) -> list[str]:
+    device = lane.run.device
+    lines = [device.memory_name]
+    if device.ceilings is not None:
+        ceilings = device.ceilings
+        lines.append(
+            f"measured: reading {format_rate(ceilings.read_bytes_per_s)}, writing "
+            f"{format_rate(ceilings.write_bytes_per_s)}, copying "
+            f"{format_rate(ceilings.copy_bytes_per_s)}"
+        )
+    lines += [
+        f"tensors in use {format_bytes(lane.at(t_us).in_use_bytes)}, "
+        f"at most {format_bytes(lane.peak_in_use_bytes)}, modelled: each from its first write to "
+        "its last use",
+        "a kernel may write over a tensor that it read: what the allocator held at its peak is in "
+        "the card Peak memory",
+    ]
+    return lines
 
 
 def _cache_lines(lane: Schedule) -> list[str]:
