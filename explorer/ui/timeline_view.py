@@ -28,12 +28,12 @@ from explorer.ui.timeline_layout import (
     Selected,
     TimelineLayout,
     heading_hint,
-    lane_of,
     lay_out,
     whole_view,
 )
+from explorer.ui.timeline_pick import bar_span_us, described, neighbour, revealed, scrolled
 from explorer.ui.turns import Turns
-from explorer.ui.words import end_label, launch_tooltip, ratio_words, run_title, run_tooltip
+from explorer.ui.words import launch_tooltip, run_tooltip
 
 ZOOM_STEP = 1.25
 DRAG_PX = 4
@@ -187,7 +187,7 @@ class TimelineView(QWidget):
             event.ignore()
             return
         if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            self._scroll_lanes(-1 if notches > 0 else 1)
+            self.set_view(scrolled(self.view, self.layout_now(), -1 if notches > 0 else 1))
         else:
             around = self.layout_now().time_us(event.position().x())
             self._zoom_by(ZOOM_STEP**notches, around)
@@ -338,11 +338,6 @@ class TimelineView(QWidget):
         is_whole = zoomed.span_us >= self.limit_us and zoomed.first_lane == 0
         self.set_view(None if is_whole else zoomed)
 
-    def _scroll_lanes(self, by: int) -> None:
-        hidden = max(len(self._runs) - self.layout_now().shown, 0)
-        first = min(max(self.view.first_lane + by, 0), hidden)
-        self.set_view(TimeView(self.view.start_us, self.view.end_us, first))
-
     def _click(self, position: QPointF) -> None:
         if not self._runs:
             return
@@ -360,50 +355,19 @@ class TimelineView(QWidget):
 
     def _pick_launch(self, by: int) -> None:
         run = max(self._selected.run, 0)
-        lane = lane_of(self._runs[run])
-        if lane.schedule is None:
-            return
-        order = [span.index for span in lane.schedule.spans]
-        if self._selected.launch in order:
-            place = min(max(order.index(self._selected.launch) + by, 0), len(order) - 1)
-        else:
-            place = 0 if by > 0 else len(order) - 1
-        self.launch_selected.emit(run, order[place])
+        launch = neighbour(self._runs[run], self._selected.launch, by)
+        if launch is not None:
+            self.launch_selected.emit(run, launch)
 
     def _request_picked(self) -> None:
-        found = self.layout_now().place_of(self._selected.run, self._picked())
-        if found is not None:
-            _, row, i = found
-            self.time_requested.emit(self._selected.run, float(row.starts[i]))
-
-    def _picked(self) -> int:
-        return -1 if self._selected.launch is None else self._selected.launch
+        span = bar_span_us(self.layout_now(), self._selected)
+        if span is not None:
+            self.time_requested.emit(self._selected.run, span[0])
 
     def _reveal(self) -> None:
-        """Scroll to the framed launch where zooming or many lanes hide it."""
-        view, place = self.view, self._selected.run
-        shown = self.layout_now().shown
-        if 0 <= place < view.first_lane or place >= view.first_lane + shown:
-            view = TimeView(view.start_us, view.end_us, max(place - shown + 1, 0))
-        found = self.layout_now().place_of(place, self._picked())
-        if found is not None:
-            start, end = float(found[1].starts[found[2]]), float(found[1].ends[found[2]])
-            if end < view.start_us or start > view.end_us:
-                middle = (start + end) / 2 - (view.start_us + view.end_us) / 2
-                view = view.panned(middle, self.limit_us)
+        view = revealed(self.view, self.layout_now(), self._selected, self.limit_us)
         if view != self.view:
             self.set_view(view)
 
     def _describe(self) -> None:
-        """Tell a screen reader what the picture tells the eye."""
-        lines = []
-        for run in self._runs:
-            time, found = end_label(run, self._runs, lane_of(run).schedule)
-            words = ", ".join([time, *([ratio_words(found)] if found else [])])
-            lines.append(f"{run_title(run)}: {run.error or words or 'not timed'}")
-        if 0 <= self._selected.run < len(self._runs):
-            run = self._runs[self._selected.run]
-            lines.append(f"Selected: {run_title(run)}")
-            if self._selected.launch is not None:
-                lines[-1] += f", launch {run.launches[self._selected.launch].title}"
-        self.setAccessibleDescription("; ".join(lines) or "No runs yet")
+        self.setAccessibleDescription(described(self._runs, self._selected))
