@@ -90,7 +90,7 @@ def read_setting(text: str) -> tuple[str, str]:
 
 def read_device(text: str) -> str:
     """``auto``, ``cpu``, ``cuda`` or ``cuda:N``."""
-    if re.fullmatch(r"auto|cpu|cuda(:[0-9]+)?", text) is None:
+    if re.fullmatch(r"auto|cpu|cuda(:(0|[1-9][0-9]{0,2}))?", text) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not auto, cpu, cuda or cuda:N")
     return text
 

@@ -47,6 +47,9 @@ def carry_out(arguments: Sequence[str] | None) -> int:
     except ExplorerError as error:
         write_error(str(error))
         return FAILED
+    except MemoryError:
+        write_error("there is not enough memory for it; close other programs, then try again.")
+        return FAILED
     except BrokenPipeError:
         # The reader, such as head, has had enough.
         silence_stdout()

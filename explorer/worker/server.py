@@ -47,6 +47,8 @@ from explorer.worker.protocol import (
 DEFAULT_SESSION = "explorer.engine.session:Session"
 PR_SET_PDEATHSIG = 1
 ORPHANED_EXIT = 1
+# What the loader says where memory, or the limit that ulimit sets on it, is too small.
+NO_ROOM = ("failed to map segment", "cannot allocate memory", "Cannot allocate memory")
 # What torch raises once a kernel has faulted: no call on that device works in this process again.
 LOST_CONTEXT = ("AcceleratorError", "device-side assert", "illegal memory access", "CUDA error")
 
@@ -170,6 +172,11 @@ def load_session(name: str) -> Session:
         ) from error
     except (ImportError, OSError) as error:
         _logger.exception("the session cannot be imported")
+        if any(sign in str(error) for sign in NO_ROOM):
+            raise ExplorerError(
+                f"There is not enough memory to load torch ({first_line(error)}); close other "
+                "programs, or raise the limit."
+            ) from error
         raise ExplorerError(
             f"torch cannot be loaded by {sys.executable} ({first_line(error)}); reinstall it, or "
             "name another Python with --worker-python."

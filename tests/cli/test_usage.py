@@ -39,6 +39,7 @@ WRONG = {
     "run attention --seed x": "'x' is no whole number from 0 to 9223372036854775807",
     "run attention --seed 9223372036854775808": "'9223372036854775808' is no whole number from 0",
     "run attention --seed \u0663": "'\u0663' is no whole number",
+    "run attention --device cuda:00": "'cuda:00' is not auto, cpu, cuda or cuda:N",
     "run attention --device cuda:\u0663": "is not auto, cpu, cuda or cuda:N",
     "run attention --set seq_len=8 --set seq_len=9": "seq_len is set twice",
     "run attention --strat eager": "unrecognized arguments: --strat",
@@ -103,6 +104,18 @@ def test_a_mistake_of_our_own_is_told_without_a_traceback(
     monkeypatch.setenv("KERNEL_EXPLORER_DEBUG", "1")
     with pytest.raises(KeyError):
         cli("chains")
+
+
+def test_too_little_memory_is_no_mistake_of_ours(
+    cli: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(options: object) -> int:
+        raise MemoryError
+
+    monkeypatch.setattr("explorer.cli.chains.execute", fill)
+    done = cli("chains")
+    assert done.code == 1
+    assert done.err.startswith("kernel-explorer: there is not enough memory for it;")
 
 
 def test_an_interrupt_anywhere_exits_130(

@@ -72,6 +72,11 @@ class LacksPackage(FakeSession):
         raise ModuleNotFoundError("No module named 'left_out.part'", name="left_out.part")
 
 
+class LacksRoom(FakeSession):
+    def __init__(self) -> None:
+        raise ImportError("libtorch_cpu.so: failed to map segment from shared object")
+
+
 class PrintsWhileStarting(FakeSession):
     def __init__(self) -> None:
         sys.stdout.write("a banner on stdout\n")

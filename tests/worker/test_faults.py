@@ -305,6 +305,7 @@ def test_what_is_no_request_is_answered(client: WorkerClient) -> None:
     [
         ("NoAbilities", "RuntimeError: no driver"),
         ("LacksPackage", "-m pip install left_out"),
+        ("LacksRoom", "There is not enough memory to load torch (libtorch_cpu.so: failed to map"),
         ("Missing", "has no attribute 'Missing'"),
     ],
 )
