@@ -111,7 +111,7 @@ class Header(QWidget):
             self.device.addItem(ability.device.name, ability.device.id)
         if abilities is None:
             self.device.addItem("this machine")
-        self.device.setEnabled(self.device.count() > 1)
+        self.device.setEnabled(abilities is not None or not self._can_run)
 
     def _refresh(self) -> None:
         state = self._store.state

@@ -4,13 +4,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from PySide6.QtCore import QBuffer, QIODevice, QRectF, QSize
+from PySide6.QtCore import QBuffer, QIODevice, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
 
 from explorer.model.dots import dots_at
 from explorer.model.run import Run
 from explorer.ui import theme as theme_module
+from explorer.ui.painting import draw_text, elided
 from explorer.ui.scene import canvas as canvas_module
 from explorer.ui.scene.draw import (
     SceneCache,
@@ -34,6 +35,7 @@ from tests.fixtures_runs import (
 )
 
 SIZE = (823, 571)
+PLAYABLE = [run for run in all_runs() if run.launches]
 
 
 @pytest.fixture(autouse=True)
@@ -257,6 +259,26 @@ def test_no_text_is_smaller_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> N
             picture((run,), moment(run, share), size=(799, 527))
     assert len(sizes) > 500
     assert min(sizes) >= 13
+
+
+@pytest.mark.parametrize("run", PLAYABLE, ids=lambda run: run.id)
+def test_every_tensor_in_view_is_named(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: set[str] = set()
+
+    def noted(painter: QPainter, rect: QRectF, align: Qt.AlignmentFlag, text: str, face: QFont,
+              color: QColor) -> float:  # fmt: skip
+        if elided(text, face, rect.width()) == text:
+            written.add(text)
+        return draw_text(painter, rect, align, text, face, color)
+
+    monkeypatch.setattr(canvas_module, "draw_text", noted)
+    for share in (0.0, 0.4, 1.0):
+        written.clear()
+        picture((run,), moment(run, share), size=(799, 527))
+        layout = layout_of(playback_of((run,)), QRectF(0, 0, 799, 527), moment(run, share))
+        for box in layout.lanes[0].boxes.values():
+            name = box.tensor.name
+            assert name in written or set(name.split(" ")) <= written, name
 
 
 @pytest.mark.parametrize("size", [(840, 505), (1120, 680), (1904, 1010)], ids=str)

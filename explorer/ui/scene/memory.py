@@ -49,12 +49,19 @@ def _speed(lane: Lane) -> str:
 
 def draw_l2(canvas: Canvas, lane: Lane) -> None:
     """The L2, through which everything passes."""
-    rect, u = lane.l2, canvas.u
+    rect = lane.l2
     canvas.box(rect, 5, fill=canvas.color("cache", 20), line=canvas.color("cache", 70), width=1.0)
-    device = lane.schedule.run.device
+
+
+def write_l2(canvas: Canvas, lane: Lane) -> None:
+    """Name and size of the L2, over the streams that pass there."""
+    rect, u, device = lane.l2, canvas.u, lane.schedule.run.device
     name = "L2" if device.kind is DeviceKind.CUDA else "cache"
     words = f"{name}  {format_bytes(device.l2_bytes)}"
-    canvas.text(rect.adjusted(9 * u, 0, 0, 0), words, 13, "cache", weight=500, alpha=190)
+    width = canvas.text_width(words, LEAST_TEXT, 500)
+    plate = QRectF(rect.x() + 5 * u, rect.y() + 1.5 * u, width + 8 * u, rect.height() - 3 * u)
+    canvas.box(plate, 4, fill=canvas.color("panel", 215))
+    canvas.text(rect.adjusted(9 * u, 0, 0, 0), words, LEAST_TEXT, "cache", weight=500, alpha=210)
 
 
 def being_written(lane: Lane, moment: Moment) -> set[str]:

@@ -18,6 +18,7 @@ from explorer.ui.scene.memory import (
     draw_others,
     draw_rail,
     draw_tensors,
+    write_l2,
 )
 from explorer.ui.scene.options import SceneOptions
 from explorer.ui.scene.streams import draw_line, draw_tag
@@ -94,6 +95,7 @@ def still_steps(
         _draw_still_tensors(canvas, lane, moment)
         yield
         yield from _stream_steps(canvas, lane, moment)
+        write_l2(canvas, lane)
         # The active card last: its glow lies over its neighbours.
         for card in sorted(
             lane.cards, key=lambda card: moment.phases[card.slot.index] is Phase.DURING
