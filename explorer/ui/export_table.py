@@ -1,6 +1,6 @@
 """The kernel tables of several runs as one picture."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QPainter
@@ -35,24 +35,25 @@ def paint_tables(painter: QPainter, rect: QRectF, runs: Sequence[Run], theme: Th
         theme: Colours.
     """
     tables = [entries_of(run) for run in runs]
-    columns, left_out = _columns_that_fit(tables, rect.width())
+    widths = _widths(tables)
+    columns, left_out = _columns_that_fit(tables, widths, rect.width())
     most = _most_rows(tables, rect.height() / LEAST_ZOOM)
     height = _total_height(tables, most)
-    zoom = min(rect.width() / _total_width(columns, tables), rect.height() / height, MOST_ZOOM)
+    zoom = min(rect.width() / _total_width(columns, widths), rect.height() / height, MOST_ZOOM)
     painter.save()
     painter.translate(rect.topLeft())
     painter.scale(zoom, zoom)
     hint = f"without {', '.join(left_out)}" if left_out else ""
     box = QRectF(0, 0, rect.width() / zoom, height)
     inner = draw_panel(painter, box, theme, "Launches", hint)
-    _draw_head(painter, inner, columns, tables, theme)
+    _draw_head(painter, inner, columns, widths, theme)
     y = inner.y() + HEAD_PX
     for run, table in zip(runs, tables, strict=True):
         strip = QRectF(inner.x(), y, inner.width(), TITLE_PX)
         _draw_title(painter, strip, run, theme)
         y += TITLE_PX
         for entry in table[:most]:
-            _draw_row(painter, QPointF(inner.x(), y), entry, columns, tables, theme)
+            _draw_row(painter, QPointF(inner.x(), y), entry, columns, widths, theme)
             y += ROW_PX
         more = _words_below(run, table, most)
         if more:
@@ -63,7 +64,9 @@ def paint_tables(painter: QPainter, rect: QRectF, runs: Sequence[Run], theme: Th
     painter.restore()
 
 
-def _columns_that_fit(tables: Sequence[Table], width: float) -> tuple[list[Column], list[str]]:
+def _columns_that_fit(
+    tables: Sequence[Table], widths: Mapping[str, float], width: float
+) -> tuple[list[Column], list[str]]:
     """Columns with anything in them, and the titles of those left out for want of room."""
     columns = [
         column
@@ -72,15 +75,20 @@ def _columns_that_fit(tables: Sequence[Table], width: float) -> tuple[list[Colum
     ]
     left_out: list[str] = []
     for key in LEFT_OUT_FIRST:
-        if width / _total_width(columns, tables) >= LEAST_ZOOM:
+        if width / _total_width(columns, widths) >= LEAST_ZOOM:
             break
         left_out += [column.title for column in columns if column.key == key]
         columns = [column for column in columns if column.key != key]
     return columns, left_out
 
 
-def _total_width(columns: Sequence[Column], tables: Sequence[Table]) -> float:
-    return sum(_width(column, tables) for column in columns) + 20
+def _total_width(columns: Sequence[Column], widths: Mapping[str, float]) -> float:
+    return sum(widths[column.key] for column in columns) + 20
+
+
+def _widths(tables: Sequence[Table]) -> dict[str, float]:
+    """Of each column by key, measured once: every cell of every table has a say in it."""
+    return {column.key: _width(column, tables) for column in COLUMNS}
 
 
 def _width(column: Column, tables: Sequence[Table]) -> float:
@@ -115,12 +123,12 @@ def _draw_head(
     painter: QPainter,
     inner: QRectF,
     columns: Sequence[Column],
-    tables: Sequence[Table],
+    widths: Mapping[str, float],
     theme: Theme,
 ) -> None:
     x = inner.x()
     for column in columns:
-        width = _width(column, tables)
+        width = widths[column.key]
         align = RIGHT if column.is_number else LEFT
         for i, line in enumerate(column.title.split("\n")):
             cell = QRectF(x + PAD_PX / 2, inner.y() + i * LINE_PX, width - PAD_PX, LINE_PX)
@@ -147,12 +155,12 @@ def _draw_row(
     corner: QPointF,
     entry: Entry,
     columns: Sequence[Column],
-    tables: Sequence[Table],
+    widths: Mapping[str, float],
     theme: Theme,
 ) -> None:
     x = corner.x()
     for column in columns:
-        text, width = cell_text(column, entry), _width(column, tables)
+        text, width = cell_text(column, entry), widths[column.key]
         dimmed = text == DASH or entry.nest is not None or entry.of_launch.is_helper
         cell = QRectF(x + PAD_PX / 2, corner.y(), width - PAD_PX, ROW_PX)
         align = RIGHT if column.is_number else LEFT

@@ -13,8 +13,10 @@ from pytestqt.qtbot import QtBot
 from explorer.model.errors import RecordingError, UsageError
 from explorer.model.run import Run
 from explorer.recording import save_recording
+from explorer.ui import export_table
 from explorer.ui.export import LATER_VIEWS, VIEWS, export_png, save_widget_png
 from explorer.ui.export_views import choose_shown, telling_moment_us
+from explorer.ui.kernel_columns import COLUMNS, Column, Entry, cell_text, entries_of
 from explorer.ui.theme import DARK, LIGHT, THEMES
 from explorer.ui.words import source_words
 from tests.conftest import CHECKOUT
@@ -168,17 +170,34 @@ def test_what_does_not_exist_is_refused(
 
 
 def test_a_table_without_room_says_what_it_leaves_out() -> None:
-    from explorer.ui.export_table import _columns_that_fit, _most_rows
-    from explorer.ui.kernel_columns import COLUMNS, entries_of
+    from explorer.ui.export_table import _columns_that_fit, _most_rows, _widths
 
     tables = [entries_of(run) for run in (*RUNS, long_run(60))]
-    kept, left_out = _columns_that_fit(tables, 900)
+    widths = _widths(tables)
+    kept, left_out = _columns_that_fit(tables, widths, 900)
     assert left_out[0] == "Kernel"
     assert {"duration_us", "read_counted_mb"} <= {column.key for column in kept}
     assert len(kept) + len(left_out) <= len(COLUMNS)
-    assert _columns_that_fit(tables, 5000)[1] == []
+    assert _columns_that_fit(tables, widths, 5000)[1] == []
     assert 6 <= _most_rows(tables, 1200) < 60
     assert _most_rows(tables, 10) == 1
+
+
+def test_the_work_for_a_table_grows_with_its_rows_alone(
+    qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cells were once measured anew for each row: a hundred runs took a minute."""
+    texts: list[object] = []
+
+    def counted(column: Column, entry: Entry) -> str:
+        texts.append(entry)
+        return cell_text(column, entry)
+
+    monkeypatch.setattr(export_table, "cell_text", counted)
+    runs = (eager_attention(),) * 10
+    export(tmp_path / "a.png", runs, view="table", size=(1600, 1600))
+    cells = len(COLUMNS) * sum(len(entries_of(run)) for run in runs)
+    assert len(texts) <= 2 * cells
 
 
 def test_later_views_are_known_by_name() -> None:
