@@ -10,6 +10,7 @@ from typing_extensions import override
 from explorer.model.run import Run
 from explorer.ui.card_content import CARD_KEYS, Card, Tone, cards_of
 from explorer.ui.painting import LEFT, PANEL_RADIUS, RIGHT, antialias, draw_text, text_width
+from explorer.ui.panel import wrapped
 from explorer.ui.theme import DARK, Theme, font
 from explorer.ui.words import DASH, run_color_name
 
@@ -117,7 +118,7 @@ class CardView(QWidget):
         self.card, self._accent, self._theme, self._zoom = card, accent, theme, zoom
         self.setAccessibleName(card.spoken)
         self.setAccessibleDescription(card.sentence)
-        self.setToolTip(card.sentence)
+        self.setToolTip(wrapped(card.sentence))
         self.updateGeometry()
         self.update()
 

@@ -29,8 +29,16 @@ TEXT_MARGIN_PX = 50
 class Picker(QComboBox):
     """A drop-down list whose arrow is drawn in the text colour of the theme."""
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+    def __init__(self, name: str, *, widest: str = "", parent: QWidget | None = None) -> None:
+        """Make an empty list.
+
+        Args:
+            name: What is chosen, for a screen reader.
+            widest: As wide as this text where there is room, whatever the choices are.
+            parent: Of the widget.
+        """
         super().__init__(parent)
+        self._widest = widest
         self.setAccessibleName(name)
         self.view().setAccessibleName(f"{name}: choices")
 
@@ -40,8 +48,8 @@ class Picker(QComboBox):
 
     def _widest_text(self) -> int:
         metrics = self.fontMetrics()
-        texts = (self.itemText(i) for i in range(self.count()))
-        return max((metrics.horizontalAdvance(text) for text in texts), default=0)
+        texts = (self._widest, *(self.itemText(i) for i in range(self.count())))
+        return max(metrics.horizontalAdvance(text) for text in texts)
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -7,13 +7,13 @@ from explorer.chains import CHAINS
 from explorer.model.device import DeviceKind
 from explorer.ui.chain_form import ChainForm
 from explorer.ui.controls import MenuButton, Picker
-from explorer.ui.panel import label, restyle
+from explorer.ui.panel import label, restyle, wrapped
 from explorer.ui.state import WorkerPhase, run_blocker
 from explorer.ui.store import Store
 from explorer.ui.theme_button import ThemeButton
 from explorer.ui.words import parameters_sentence, parameters_text
 
-RUN_WIDTH_PX = 132
+RUN_WIDTH_PX = 116
 
 
 class Header(QWidget):
@@ -124,7 +124,7 @@ class Header(QWidget):
         self.parameters.setText(f"{n_errors} to correct" if n_errors else summary)
         at_length = parameters_sentence(state.parameters.values)
         self.parameters.setAccessibleName(f"Parameters of the next run: {at_length}")
-        self.parameters.setToolTip(f"Parameters of the next run (Ctrl+P): {at_length}")
+        self.parameters.setToolTip(wrapped(f"Parameters of the next run (Ctrl+P): {at_length}"))
         restyle(self.parameters, "invalid", n_errors > 0)
         device = state.chosen_device
         if device is not None:

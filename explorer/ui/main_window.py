@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from explorer.ui.scene_panel import ScenePanel
 
 FIRST_SIZE = (1440, 900)
-LEAST_SIZE = (1120, 640)
+LEAST_SIZE = (1120, 690)
 SIDE_PX = (296, 360)
 """Least and greatest width of the left and of the right column at first."""
 STRATEGIES_PX, DETAILS_PX = 344, 236

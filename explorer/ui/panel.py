@@ -1,5 +1,7 @@
 """A panel: a rounded face with a title, a hint at its right, and room for one story below."""
 
+from html import escape
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -11,6 +13,11 @@ def label(text: str, kind: str) -> QLabel:
     # What a file or a worker says must not be taken for markup.
     made.setTextFormat(Qt.TextFormat.PlainText)
     return made
+
+
+def wrapped(text: str) -> str:
+    """A tooltip that is broken into lines: Qt lays plain text out as one, across the screen."""
+    return f"<qt>{escape(text).replace(chr(10), '<br>')}</qt>" if text else ""
 
 
 def restyle(widget: QWidget, name: str, value: bool | str) -> None:

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from explorer.model.messages import Progress
 from explorer.ui.controls import ProgressBar
-from explorer.ui.panel import label
+from explorer.ui.panel import label, wrapped
 from explorer.ui.state import State, WorkerPhase, run_blocker
 from explorer.ui.store import Store
 from explorer.ui.words import SEPARATOR, source_words
@@ -37,7 +37,7 @@ class ElidedLabel(QLabel):
     def set_whole(self, text: str) -> None:
         """Take another text."""
         self._whole = text
-        self.setToolTip(text)
+        self.setToolTip(wrapped(text))
         self.setAccessibleName(text)
         self._cut()
 
@@ -121,7 +121,7 @@ class StatusLine(QWidget):
         n = len(warnings)
         self.warnings_button.setVisible(n > 0)
         self.warnings_button.setText(f"{n} warning{'s' if n != 1 else ''}")
-        self.warnings_button.setToolTip("\n".join(warnings))
+        self.warnings_button.setToolTip(wrapped("\n".join(warnings)))
         self.warnings_button.setAccessibleName(
             f"{n} warnings of the shown run: {' '.join(warnings)}"
         )

@@ -48,12 +48,12 @@ QPushButton:focus, QComboBox:focus, QToolButton:focus, QLineEdit:focus {
 QPushButton#small { padding: 2px 9px; font-size: 13px; min-height: 20px; }
 QPushButton#small:focus { padding: 1px 8px; }
 QPushButton#run { background: $compute; color: $on_accent; font-weight: 700; border: 0;
-  padding: 5px 22px; }
-QPushButton#run:focus { border: 2px solid $text; padding: 3px 20px; }
+  padding: 5px 14px; }
+QPushButton#run:focus { border: 2px solid $text; padding: 3px 12px; }
 QPushButton#run:disabled { background: $raised; color: $faint; }
 QPushButton#cancel { background: $warning; color: $on_accent; font-weight: 700; border: 0;
-  padding: 5px 22px; }
-QPushButton#cancel:focus { border: 2px solid $text; padding: 3px 20px; }
+  padding: 5px 14px; }
+QPushButton#cancel:focus { border: 2px solid $text; padding: 3px 12px; }
 QTabBar { background: transparent; }
 QTabBar::tab { background: transparent; color: $muted; font-size: 15px; font-weight: 600;
   padding: 4px 2px 6px 2px; margin: 4px 18px 0 0; border-bottom: 2px solid transparent; }

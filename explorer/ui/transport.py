@@ -24,6 +24,8 @@ FIT_SECONDS = 10.0
 """A whole run in this time, whatever its length, unless a factor is chosen."""
 FACTORS = (500.0, 1_000.0, 2_000.0, 5_000.0, 20_000.0, 80_000.0)
 SLIDER_STEPS = 10_000
+WIDEST_PACE = "in 10 s · 88,800× slower"
+LEAST_PACE_PX, LEAST_SLIDER_PX = 110, 90
 _US_PER_UNIT = {"µs": 1.0, "ms": 1e3, "s": 1e6}
 
 
@@ -140,7 +142,10 @@ class Transport(QWidget):
         self.label = QLabel()
         self.label.setObjectName("muted")
         self.label.setFont(font(13, tabular=True))
-        self.speed: QComboBox = Picker("Slow motion")
+        # Of one width whatever the run, so that the slider does not jump.
+        self.speed: QComboBox = Picker("Slow motion", widest=WIDEST_PACE)
+        self.speed.setMinimumWidth(LEAST_PACE_PX)
+        self.slider.setMinimumWidth(LEAST_SLIDER_PX)
         self._lay_out()
         self._connect()
         self.set_playback(None)

@@ -54,6 +54,7 @@ def test_everything_lies_inside_and_apart(run: Run, size: tuple[int, int]) -> No
     for route in lane.routes:
         assert route.tag is None or whole.contains(route.tag)
     assert layout.u == pytest.approx(min(size[0] / 780, size[1] / 505))
+    assert lane.others is None or lane.other_lives, "a tile for no tensor"
 
 
 def test_without_its_own_face_it_fills_a_panel() -> None:

@@ -175,7 +175,7 @@ def _write_op(canvas: Canvas, rect: QRectF, words: str, detail: str, color: str)
         words = words.rpartition(": ")[2]
     size = _op_size(canvas, words, rect)
     first, _, second = words.partition(" ")
-    if second and canvas.text_width(words, size, 600) > inside.width() and rect.height() >= 27 * u:
+    if second and canvas.text_width(words, size, 600) > inside.width() and rect.height() >= 26 * u:
         row = QRectF(inside.x(), inside.center().y() - 14 * u, inside.width(), 14 * u)
         canvas.text(row, first, size, color, weight=600, align=CENTER)
         canvas.text(row.translated(0, 14 * u), second, size, color, weight=600, align=CENTER)

@@ -1,6 +1,7 @@
 """The scene's geometry: everything that depends on size and page, and not on the moment."""
 
 import math
+from collections.abc import Container
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -215,7 +216,7 @@ def _shelf(
     middle = (page.first + page.end - 1) / 2
     band = _band(rect, u)
     room = band.adjusted(BAND_PAD * u, BAND_HEAD * u, -BAND_PAD * u, -10 * u)
-    if _has_others(page, rect, u):
+    if _has_others(lane, uses, rect, u):
         room.setRight(room.right() - OTHERS_WIDTH * u)
     tensors = [life.tensor for life in lane.lives if life.tensor.id in uses]
     return Shelf(
@@ -230,9 +231,13 @@ def _shelf(
     )
 
 
-def _has_others(page: Page, rect: QRectF, u: float) -> bool:
-    """Whether the tensors out of view have a tile; in a narrow lane the heading counts them."""
-    return not page.is_whole and rect.width() > NARROW_LANE * u
+def _has_others(lane: Schedule, in_view: Container[str], rect: QRectF, u: float) -> bool:
+    """Whether there are tensors out of view and a tile for them.
+
+    In a narrow lane the heading counts them.
+    """
+    are_there = any(life.tensor.id not in in_view for life in lane.lives)
+    return are_there and rect.width() > NARROW_LANE * u
 
 
 def _label_width(tensor: Tensor, u: float, with_size: bool) -> float:
@@ -253,7 +258,7 @@ def _lay_out_lane(lane: Schedule, page: Page, rect: QRectF, u: float, per_byte: 
         boxes = place_tensors(_shelf(lane, page, rect, u, per_byte))
         cards = place_cards(lane.slots[page.first : page.end], row, u)
     others = None
-    if _has_others(page, rect, u):
+    if _has_others(lane, boxes, rect, u):
         others = QRectF(
             band.right() - (BAND_PAD + OTHERS_WIDTH - 9) * u,
             band.y() + BAND_HEAD * u,
