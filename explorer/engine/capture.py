@@ -19,7 +19,7 @@ from explorer.chains.descriptor import OpName
 from explorer.engine.chain_functions.base import DTYPE_NAMES, InputSpec
 from explorer.engine.internals import internal, settings
 from explorer.engine.op_facts import flops_of, is_view, kind_of
-from explorer.engine.prepared import CapturedNode, ChainFunction
+from explorer.engine.prepared import CapturedNode, ChainFunction, Returned
 from explorer.model.errors import ExplorerError
 from explorer.model.opgraph import Op, OpGraph, OpKind
 from explorer.model.tensor import Tensor, TensorRole
@@ -39,6 +39,11 @@ class Captured:
     graph_module: torch.fx.GraphModule
     nodes: tuple[CapturedNode, ...]
 
+    @property
+    def updated(self) -> tuple[str, ...]:
+        """The inputs that the chain updates in place, in the order of the ops that do."""
+        return tuple(dict.fromkeys(node.updates for node in self.nodes if node.updates))
+
 
 class _AsModule(torch.nn.Module):
     """Export takes modules only."""
@@ -47,7 +52,7 @@ class _AsModule(torch.nn.Module):
         super().__init__()
         self.function = function
 
-    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+    def forward(self, *inputs: torch.Tensor) -> Returned:
         return self.function(*inputs)
 
 
@@ -173,7 +178,9 @@ class _Builder:
                 source_line=text,
             )
         )
-        self.nodes.append(CapturedNode(op=name.name, aten=str(node.target), source_line=line))
+        self.nodes.append(
+            CapturedNode(op=name.name, aten=str(node.target), source_line=line, node=node.name)
+        )
 
     def mark_outputs(self, module: torch.fx.GraphModule) -> None:
         [output] = [node for node in module.graph.nodes if node.op == "output"]

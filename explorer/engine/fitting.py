@@ -14,7 +14,7 @@ from explorer.engine.measure.estimate import (
     peak_bytes,
 )
 from explorer.engine.measure.stopwatch import flush_bytes
-from explorer.engine.prepare import Plan, plan_chain
+from explorer.engine.prepare import ChosenChain, capture_chain
 from explorer.engine.strategies import Strategy
 from explorer.model.device import Device, DeviceKind
 from explorer.model.opgraph import OpGraph
@@ -54,37 +54,37 @@ def bytes_of(graph: OpGraph, role: TensorRole) -> int:
     return sum(tensor.n_bytes for tensor in graph.tensors if tensor.role is role)
 
 
-def estimate(graph: OpGraph, strategy: Strategy, plan: Plan) -> int:
+def estimate(graph: OpGraph, strategy: Strategy, chosen: ChosenChain) -> int:
     """Peak over the inputs under a strategy, bytes; see ``measure.estimate``."""
-    family = strategy.peak(plan.parameters, plan.device)
-    return peak_bytes(graph, family, on_cuda=plan.device.type == "cuda")
+    family = strategy.peak(chosen.parameters, chosen.device)
+    return peak_bytes(graph, family, on_cuda=chosen.device.type == "cuda")
 
 
-def plan_that_fits(
+def capture_that_fits(
     chain: str,
     settings: Mapping[str, object],
     strategies: Sequence[Strategy],
     room: Room,
-) -> tuple[Plan, tuple[str, ...]]:
+) -> tuple[ChosenChain, tuple[str, ...]]:
     """Capture the chain; where its size is a default that is too large here, lower it.
 
     Returns:
-        The plan, and what was changed in words.
+        The captured chain, and what was changed in words.
 
     Raises:
         UsageError: The chain or a parameter does not exist, or a value is out of range.
     """
     device = torch.device(room.device.id)
-    plan = plan_chain(chain, settings, device)
-    name = plan.code.size_parameter
+    chosen = capture_chain(chain, settings, device)
+    name = chosen.code.size_parameter
     limit = room.free_bytes * DEFAULT_SHARE
-    if name in settings or _fits(plan.captured.graph, plan, strategies, room, limit):
-        return plan, ()
-    sized = _sized(plan, settings)
-    size = wanted = _size(plan)
-    while size > 1 and not _fits(sized.at(size), plan, strategies, room, limit):
+    if name in settings or _fits(chosen.captured.graph, chosen, strategies, room, limit):
+        return chosen, ()
+    sized = _sized(chosen, settings)
+    size = wanted = _size(chosen)
+    while size > 1 and not _fits(sized.at(size), chosen, strategies, room, limit):
         size //= 2
-    lowered = plan_chain(chain, {**settings, name: size}, device)
+    lowered = capture_chain(chain, {**settings, name: size}, device)
     return lowered, (
         f"{name} was lowered from {wanted} to {size}, so that the run takes at most a quarter of "
         f"the free memory ({format_bytes(room.free_bytes)}); set {name} to choose it yourself.",
@@ -92,28 +92,28 @@ def plan_that_fits(
 
 
 def refuse(
-    plan: Plan, settings: Mapping[str, object], strategy: Strategy, room: Room
+    chosen: ChosenChain, settings: Mapping[str, object], strategy: Strategy, room: Room
 ) -> str | None:
     """Why the chain cannot run at this size under a strategy, with the size that can; or None."""
-    graph = plan.captured.graph
-    needed = _needed(graph, plan, strategy, room)
+    graph = chosen.captured.graph
+    needed = _needed(graph, chosen, strategy, room)
     if needed > room.free_bytes:
         reason = (
             f"{strategy.spec} needs about {format_bytes(needed)} for this size and "
             f"{format_bytes(room.free_bytes)} are free on {room.device.id}"
         )
-    elif _freezes_display(graph, plan, room):
+    elif _freezes_display(graph, chosen, room):
         reason = (
             f"A launch of {strategy.spec} would take more than {MOST_LAUNCH_S} s at this size, "
             f"and {room.device.id} drives a display, which would stand still meanwhile"
         )
     else:
         return None
-    name = plan.code.size_parameter
-    sized = _sized(plan, settings)
+    name = chosen.code.size_parameter
+    sized = _sized(chosen, settings)
     largest = largest_size(
-        lambda size: _fits(sized.at(size), plan, [strategy], room, room.free_bytes),
-        below=_size(plan),
+        lambda size: _fits(sized.at(size), chosen, [strategy], room, room.free_bytes),
+        below=_size(chosen),
     )
     if largest is None:
         return f"{reason}; no {name} fits: lower batch or heads."
@@ -121,13 +121,13 @@ def refuse(
 
 
 def _fits(
-    graph: OpGraph, plan: Plan, strategies: Sequence[Strategy], room: Room, limit: float
+    graph: OpGraph, chosen: ChosenChain, strategies: Sequence[Strategy], room: Room, limit: float
 ) -> bool:
-    needed = max((_needed(graph, plan, strategy, room) for strategy in strategies), default=0)
-    return needed <= limit and not _freezes_display(graph, plan, room)
+    needed = max((_needed(graph, chosen, strategy, room) for strategy in strategies), default=0)
+    return needed <= limit and not _freezes_display(graph, chosen, room)
 
 
-def _needed(graph: OpGraph, plan: Plan, strategy: Strategy, room: Room) -> int:
+def _needed(graph: OpGraph, chosen: ChosenChain, strategy: Strategy, room: Room) -> int:
     """Inputs, peak, and what is needed beside it: to flush the cache, then to check the result."""
     inputs = bytes_of(graph, TensorRole.INPUT)
     outputs = sum(math.prod(t.shape) for t in graph.tensors if t.role is TensorRole.OUTPUT)
@@ -135,29 +135,29 @@ def _needed(graph: OpGraph, plan: Plan, strategy: Strategy, room: Room) -> int:
     beside = max(flush_bytes(room.device.l2_bytes), checking)
     if room.device.kind is DeviceKind.CUDA:
         beside += _LIBRARIES_BYTES
-    return inputs + estimate(graph, strategy, plan) + beside
+    return inputs + estimate(graph, strategy, chosen) + beside
 
 
-def _freezes_display(graph: OpGraph, plan: Plan, room: Room) -> bool:
+def _freezes_display(graph: OpGraph, chosen: ChosenChain, room: Room) -> bool:
     if not room.device.drives_display or room.device.ceilings is None:
         return False
-    dtype = str(plan.parameters.get("dtype", "fp32"))
+    dtype = str(chosen.parameters.get("dtype", "fp32"))
     return longest_launch_s(graph, room.device.ceilings, dtype) > MOST_LAUNCH_S
 
 
-def _size(plan: Plan) -> int:
-    value = plan.parameters[plan.code.size_parameter]
+def _size(chosen: ChosenChain) -> int:
+    value = chosen.parameters[chosen.code.size_parameter]
     if not isinstance(value, int):
-        raise TypeError(f"{plan.code.size_parameter} is no whole number")
+        raise TypeError(f"{chosen.code.size_parameter} is no whole number")
     return value
 
 
-def _sized(plan: Plan, settings: Mapping[str, object]) -> SizedGraph:
-    name, size = plan.code.size_parameter, _size(plan)
+def _sized(chosen: ChosenChain, settings: Mapping[str, object]) -> SizedGraph:
+    name, size = chosen.code.size_parameter, _size(chosen)
     other = size // 2 if size > 1 else 2
-    second = plan_chain(plan.chain.id, {**settings, name: other}, plan.device)
+    second = capture_chain(chosen.chain.id, {**settings, name: other}, chosen.device)
     return SizedGraph(
-        first=plan.captured.graph,
+        first=chosen.captured.graph,
         first_size=size,
         second=second.captured.graph,
         second_size=other,

@@ -81,7 +81,7 @@ class Measuring:
             # Whoever keeps the log record keeps the traceback, but not the tensors in its frames.
             traceback.clear_frames(error.__traceback__)
             self.lost = is_device_lost(error)
-            size_parameter = self.maker.plan.code.size_parameter
+            size_parameter = self.maker.chosen.code.size_parameter
             return self.maker.failed(strategy, sentence_for(error, spec, size_parameter))
         finally:
             if not self.lost:
@@ -181,12 +181,12 @@ class Measuring:
         )
 
     def _memory(self, strategy: Strategy, peak: Peak, record: LaunchRecord) -> Memory:
-        plan = self.maker.plan
+        chosen = self.maker.chosen
         reread = set(round_trips(record.launches))
         return Memory(
             peak_bytes=peak.peak_bytes,
-            inputs_bytes=plan.inputs_bytes,
-            estimate_bytes=estimate(plan.captured.graph, strategy, plan),
+            inputs_bytes=chosen.inputs_bytes,
+            estimate_bytes=estimate(chosen.captured.graph, strategy, chosen),
             intermediates=len(reread),
             intermediate_bytes=sum(t.n_bytes for t in record.tensors if t.id in reread),
             graph_pool_bytes=peak.graph_pool_bytes,

@@ -16,7 +16,7 @@ from explorer.model.run import Scalar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ChosenChain:
     """A captured chain with its parameters, before anything is allocated."""
 
     chain: Chain
@@ -36,7 +36,9 @@ def device_kind(device: torch.device) -> DeviceKind:
     return DeviceKind.CUDA if device.type == "cuda" else DeviceKind.CPU
 
 
-def plan_chain(chain_id: str, settings: Mapping[str, object], device: torch.device) -> Plan:
+def capture_chain(
+    chain_id: str, settings: Mapping[str, object], device: torch.device
+) -> ChosenChain:
     """Check the settings and capture the chain; allocates nothing, however large it is.
 
     Args:
@@ -58,26 +60,30 @@ def plan_chain(chain_id: str, settings: Mapping[str, object], device: torch.devi
         source_file=code.source_file,
         device=device,
     )
-    return Plan(chain=chain, code=code, parameters=parameters, device=device, captured=captured)
+    return ChosenChain(
+        chain=chain, code=code, parameters=parameters, device=device, captured=captured
+    )
 
 
-def make_ready(plan: Plan, seed: int) -> Prepared:
-    """Allocate and fill the inputs on the plan's device."""
+def make_ready(chosen: ChosenChain, seed: int) -> Prepared:
+    """Allocate and fill the inputs on the device that was chosen."""
     return Prepared(
-        chain=plan.chain,
-        parameters=plan.parameters,
-        device=plan.device,
+        chain=chosen.chain,
+        parameters=chosen.parameters,
+        device=chosen.device,
         seed=seed,
-        inputs=plan.code.make_inputs(plan.parameters, plan.device, seed),
-        function=plan.code.make_function(plan.parameters),
-        graph=plan.captured.graph,
-        graph_module=plan.captured.graph_module,
-        nodes=plan.captured.nodes,
+        inputs=chosen.code.make_inputs(chosen.parameters, chosen.device, seed),
+        function=chosen.code.make_function(chosen.parameters),
+        graph=chosen.captured.graph,
+        graph_module=chosen.captured.graph_module,
+        nodes=chosen.captured.nodes,
+        updated=chosen.captured.updated,
+        remake_inputs=lambda: chosen.code.make_inputs(chosen.parameters, chosen.device, seed),
     )
 
 
 def prepare(
     chain_id: str, settings: Mapping[str, object], device: torch.device, seed: int = 0
 ) -> Prepared:
-    """Capture a chain and make its inputs; see :func:`plan_chain` for what may go wrong."""
-    return make_ready(plan_chain(chain_id, settings, device), seed)
+    """Capture a chain and make its inputs; see :func:`capture_chain` for what may go wrong."""
+    return make_ready(capture_chain(chain_id, settings, device), seed)

@@ -10,7 +10,10 @@ from explorer.model.device import DeviceKind
 from explorer.model.opgraph import OpGraph
 from explorer.model.run import Scalar
 
-ChainFunction = Callable[..., torch.Tensor]
+Returned = torch.Tensor | tuple[torch.Tensor, ...] | None
+"""What a chain's code hands out; one that only updates its inputs hands out nothing."""
+
+ChainFunction = Callable[..., Returned]
 """A chain as plain torch code; takes the inputs in order."""
 
 
@@ -22,11 +25,15 @@ class CapturedNode:
         op: The op's name in the ``OpGraph``.
         aten: The overload, e.g. ``aten.mul.Tensor``.
         source_line: Line number in the file of the chain's function, None if unknown.
+        node: Name of the node in the captured graph.
+        updates: The input that the code has it write in place, None if its result is new.
     """
 
     op: str
     aten: str
     source_line: int | None
+    node: str = ""
+    updates: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +50,8 @@ class Prepared:
         graph: The captured graph, ops named as in the descriptor.
         graph_module: The functional ATen graph behind it.
         nodes: The compute nodes, in the order of ``graph.ops``.
+        updated: Names of the inputs that a call updates in place.
+        remake_inputs: Makes the inputs anew, as they were before any call.
     """
 
     chain: Chain
@@ -54,6 +63,25 @@ class Prepared:
     graph: OpGraph
     graph_module: torch.fx.GraphModule
     nodes: tuple[CapturedNode, ...]
+    updated: tuple[str, ...] = ()
+    remake_inputs: Callable[[], dict[str, torch.Tensor]] | None = None
+
+    def results(self, returned: Returned) -> tuple[torch.Tensor, ...]:
+        """Everything a call leaves behind: what it returned, then the inputs it updated."""
+        if returned is None:
+            handed_out: tuple[torch.Tensor, ...] = ()
+        elif isinstance(returned, torch.Tensor):
+            handed_out = (returned,)
+        else:
+            handed_out = tuple(returned)
+        return (*handed_out, *(self.inputs[name] for name in self.updated))
+
+    def restore_inputs(self) -> None:
+        """Put the inputs that calls updated back to what they were before the first."""
+        if self.updated and self.remake_inputs is not None:
+            fresh = self.remake_inputs()
+            for name in self.updated:
+                self.inputs[name].copy_(fresh[name])
 
     @property
     def kind(self) -> DeviceKind:

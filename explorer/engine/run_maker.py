@@ -5,7 +5,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from explorer.engine.prepare import Plan
+from explorer.engine.prepare import ChosenChain
 from explorer.engine.strategies import Strategy
 from explorer.model.device import Device, Versions
 from explorer.model.run import ChainInfo, Run
@@ -16,14 +16,14 @@ class RunMaker:
     """Makes the runs of one request.
 
     Attributes:
-        plan: The captured chain.
+        chosen: The captured chain.
         device: Where it runs, ceilings included.
         versions: Of everything.
         seed: Of the inputs and of the random ops.
         warnings: What every run should say.
     """
 
-    plan: Plan
+    chosen: ChosenChain
     device: Device
     versions: Versions
     seed: int
@@ -31,12 +31,12 @@ class RunMaker:
 
     def blank(self, strategy: Strategy, backend: str | None = None) -> Run:
         """A run with nothing measured."""
-        parameters = self.plan.parameters
+        parameters = self.chosen.parameters
         return Run(
             id=uuid.uuid4().hex,
             chain=ChainInfo(
-                name=self.plan.chain.id,
-                title=self.plan.chain.title,
+                name=self.chosen.chain.id,
+                title=self.chosen.chain.title,
                 parameters=parameters,
                 dtype=str(parameters.get("dtype", "")),
             ),
@@ -45,7 +45,7 @@ class RunMaker:
             versions=self.versions,
             seed=self.seed,
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            graph=self.plan.captured.graph,
+            graph=self.chosen.captured.graph,
             warnings=self.warnings,
         )
 

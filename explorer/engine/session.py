@@ -14,10 +14,10 @@ from explorer.engine.cupti.errors import CounterRefused
 from explorer.engine.devices import describe, list_devices, resolve_device, versions
 from explorer.engine.doctor import examine
 from explorer.engine.faults import NoRoomError, is_out_of_memory, sentence_for
-from explorer.engine.fitting import Room, estimate, plan_that_fits, refuse
+from explorer.engine.fitting import Room, capture_that_fits, estimate, refuse
 from explorer.engine.measure.ceilings import CeilingsStore, measure_ceilings
 from explorer.engine.measuring import Measuring, give_memory_back
-from explorer.engine.prepare import Plan, make_ready
+from explorer.engine.prepare import ChosenChain, make_ready
 from explorer.engine.prepared import Prepared
 from explorer.engine.progress import ProgressReporter
 from explorer.engine.run_maker import RunMaker
@@ -106,8 +106,8 @@ class Session:
         _check_direction(request.direction)
         room = Room.of(self._known(describe(resolve_device(request.device))))
         eager = find_strategy("eager")
-        plan, _ = plan_that_fits(request.chain, request.parameters, [eager], room)
-        emit(_captured(plan, [eager]))
+        chosen, _ = capture_that_fits(request.chain, request.parameters, [eager], room)
+        emit(_captured(chosen, [eager]))
 
     def _run(self, request: RunRequest, emit: Emit) -> None:
         _check_request(request)
@@ -126,19 +126,19 @@ class Session:
             device, warnings = self._with_ceilings(device, progress, emit)
             wants_ceilings = False
         room = Room.of(device)
-        plan, lowered = plan_that_fits(request.chain, request.parameters, strategies, room)
-        emit(_captured(plan, strategies))
+        chosen, lowered = capture_that_fits(request.chain, request.parameters, strategies, room)
+        emit(_captured(chosen, strategies))
         if wants_ceilings:
             device, warnings = self._with_ceilings(device, progress, emit)
         maker = RunMaker(
-            plan=plan,
+            chosen=chosen,
             device=device,
             versions=self._versions(),
             seed=request.seed,
             warnings=(*lowered, *warnings),
         )
-        refusals = [refuse(plan, request.parameters, s, room) for s in strategies]
-        prepared, refusals = _make_ready(plan, request.seed, strategies, refusals)
+        refusals = [refuse(chosen, request.parameters, s, room) for s in strategies]
+        prepared, refusals = _make_ready(chosen, request.seed, strategies, refusals)
         if prepared is None:
             for strategy, refusal in zip(strategies, refusals, strict=True):
                 emit(RunFinished(run=maker.failed(strategy, str(refusal))))
@@ -152,7 +152,7 @@ class Session:
                 timing_s=request.timing_s,
                 progress=progress,
             )
-            eager_fits = refuse(plan, request.parameters, find_strategy("eager"), room) is None
+            eager_fits = refuse(chosen, request.parameters, find_strategy("eager"), room) is None
             self._compare_with_truth(measuring, eager_fits=eager_fits)
             self._measure(measuring, strategies, refusals, emit)
 
@@ -174,7 +174,7 @@ class Session:
         """Compute the reference; where it does not fit, a run still has everything else."""
         measuring.progress.begin(Stage.REFERENCE, "Computing the fp64 reference")
         try:
-            measuring.comparison = Comparison(measuring.prepared, measuring.maker.plan.code)
+            measuring.comparison = Comparison(measuring.prepared, measuring.maker.chosen.code)
             measuring.comparison.measure_eager(whole=eager_fits)
         except RuntimeError as error:
             if not is_out_of_memory(error):
@@ -272,17 +272,17 @@ def _strategy_ability(strategy: Strategy, kind: DeviceKind, where: torch.device)
 
 
 def _make_ready(
-    plan: Plan, seed: int, strategies: Sequence[Strategy], refusals: list[str | None]
+    chosen: ChosenChain, seed: int, strategies: Sequence[Strategy], refusals: list[str | None]
 ) -> tuple[Prepared | None, list[str | None]]:
     """The inputs, if any strategy is to run; without room for them each has a refusal."""
     if None not in refusals:
         return None, refusals
     try:
-        return make_ready(plan, seed), refusals
+        return make_ready(chosen, seed), refusals
     except RuntimeError as error:
         if not is_out_of_memory(error):
             raise
-        smaller = plan.code.size_parameter
+        smaller = chosen.code.size_parameter
         given = zip(strategies, refusals, strict=True)
         return None, [already or sentence_for(error, s.spec, smaller) for s, already in given]
 
@@ -324,11 +324,11 @@ def _check_strategies(
             raise UsageError(reason)
 
 
-def _captured(plan: Plan, strategies: Sequence[Strategy]) -> GraphCaptured:
-    graph = plan.captured.graph
+def _captured(chosen: ChosenChain, strategies: Sequence[Strategy]) -> GraphCaptured:
+    graph = chosen.captured.graph
     return GraphCaptured(
         graph=graph,
-        parameters=plan.parameters,
-        estimate_bytes=max(estimate(graph, strategy, plan) for strategy in strategies),
-        device=str(plan.device),
+        parameters=chosen.parameters,
+        estimate_bytes=max(estimate(graph, strategy, chosen) for strategy in strategies),
+        device=str(chosen.device),
     )

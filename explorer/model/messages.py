@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from explorer.model.device import Abilities, Ceilings
 from explorer.model.opgraph import OpGraph
-from explorer.model.run import Direction, Run, Scalar
+from explorer.model.run import Direction, FusionRefusal, Run, Scalar
 
 
 class Stage(StrEnum):
@@ -58,6 +58,15 @@ class GraphRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupingRequest:
+    """Ask how Inductor would group a chain's ops: compiles it whole, runs nothing."""
+
+    chain: str
+    parameters: dict[str, Scalar] = field(default_factory=dict)
+    device: str = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CeilingsRequest:
     """Measure a device's ceilings, afresh if ``force`` is set."""
 
@@ -72,7 +81,7 @@ class DoctorRequest:
     device: str = "auto"
 
 
-Request = RunRequest | GraphRequest | CeilingsRequest | DoctorRequest
+Request = RunRequest | GraphRequest | GroupingRequest | CeilingsRequest | DoctorRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +119,25 @@ class GraphCaptured:
     parameters: dict[str, Scalar]
     estimate_bytes: int
     device: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupingFound:
+    """Inductor's own grouping of a chain.
+
+    Attributes:
+        chain: Id of the chain.
+        parameters: It was compiled for, defaults filled in.
+        device: Where.
+        plan: Every group written out.
+        refusals: Why neighbours in different groups were not fused.
+    """
+
+    chain: str
+    parameters: dict[str, Scalar]
+    device: str
+    plan: str
+    refusals: tuple[FusionRefusal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +180,7 @@ Reply = (
     Ready
     | Progress
     | GraphCaptured
+    | GroupingFound
     | RunFinished
     | CeilingsMeasured
     | DoctorReport

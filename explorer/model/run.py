@@ -81,6 +81,7 @@ class StrategyInfo:
     option: str | None = None
     title: str = ""
     plan: str | None = None
+    """Of a fusion plan: every group written out, whatever the option left unsaid."""
     backend: str | None = None
     """What really ran where the name leaves it open (SDPA's backend), else None."""
 
@@ -225,14 +226,69 @@ class GraphBreak:
     reason: str
 
 
+class RefusalReason(StrEnum):
+    """Why two ops do not share a kernel, in kinds that a learner can tell apart."""
+
+    DRAWN = "drawn"
+    """The plan has a boundary there."""
+    OTHER_AXIS = "other axis"
+    """A reduction over another axis or of another size: the loops do not fit together."""
+    GRID_SYNC = "grid-wide synchronisation"
+    """The second needs a result to which every block of the first contributes."""
+    OTHER_ALGORITHM = "another algorithm"
+    """Only another way to compute it, such as online softmax, would allow it."""
+    MATMUL = "matmul"
+    """A matmul is a kernel of its own."""
+    TOO_LARGE = "too large"
+    """Too many inputs or ops for one kernel."""
+    OTHER_SIZE = "other size"
+    """The ops work on different numbers of elements, or on different devices."""
+    OPAQUE = "opaque"
+    """An operator that the compiler calls as it is."""
+    NOT_WORTH_IT = "not worth it"
+    """The compiler's score saw nothing to gain."""
+    OTHER = "other"
+    """None of these; the raw text says what the compiler said."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FusionRefusal:
-    """Why two neighbours do not share a kernel, as a sentence, with the compiler's raw text."""
+    """Why two ops do not share a kernel.
+
+    Attributes:
+        first: Name of the earlier op.
+        second: Name of the later op.
+        sentence: For a learner.
+        raw: What the compiler said, word by word; empty where it was not asked.
+        reason: The kind.
+    """
 
     first: str
     second: str
     sentence: str
     raw: str = ""
+    reason: RefusalReason = RefusalReason.OTHER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusionGroup:
+    """A group of a fusion plan, and what became of it.
+
+    Attributes:
+        ops: Names of its ops.
+        bytes_read: If the group were exactly one kernel, by the plan.
+        bytes_written: Alike.
+        launches: Indices of the launches that carry it out, helpers of its own among them.
+        compile_s: Seconds to compile it for this run.
+        from_cache: Its kernels were there from an earlier run, so that nothing was compiled.
+    """
+
+    ops: tuple[str, ...]
+    bytes_read: int
+    bytes_written: int
+    launches: tuple[int, ...] = ()
+    compile_s: float | None = None
+    from_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,6 +398,8 @@ class Run:
     graph: OpGraph
     tensors: tuple[Tensor, ...] = ()
     launches: tuple[Launch, ...] = ()
+    groups: tuple[FusionGroup, ...] = ()
+    """Of a fusion plan, in the order in which they run; empty for every other strategy."""
     timing: Timing | None = None
     memory: Memory | None = None
     compile: CompileCost | None = None

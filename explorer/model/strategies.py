@@ -7,6 +7,7 @@ the engine's to say (``StrategyAbility``). Nothing here needs torch.
 from dataclasses import dataclass
 
 from explorer.model.errors import UsageError
+from explorer.model.fusion import ALL, EACH, INDUCTOR, PRESETS, SWEEP, TRITON
 from explorer.model.run import StrategyInfo
 
 
@@ -98,15 +99,26 @@ STRATEGIES: tuple[Strategy, ...] = (
 DEFAULT_SPECS = ("eager", "compile")
 """What runs when no strategy is named."""
 
+PLAN = "plan"
+"""The strategy whose option is a fusion plan or the name of one; see ``model.fusion``."""
+
+_PLAN_TITLES = {
+    EACH: "fusion · one op a kernel",
+    ALL: "fusion · all in one",
+    INDUCTOR: "fusion · as Inductor groups",
+    TRITON: "fusion · as written by hand",
+}
+_PLAN_SENTENCE = "Each group of the fusion plan is compiled by Inductor on its own."
+
 NOT_YET_BUILT = (
-    "plan", "triton", "flex", "aot", "torch", "liger", "quack", "flashinfer",
+    "triton", "flex", "aot", "torch", "liger", "quack", "flashinfer",
     "sdpa:flash", "sdpa:efficient", "sdpa:cudnn", "sdpa:math",
 )  # fmt: skip
 """Names, and names with an option, that a later release fills; asked for, they are refused so."""
 
 
 def all_specs() -> tuple[str, ...]:
-    """Every strategy with each of its options, as on the command line."""
+    """Every strategy with each of its options, as on the command line; plans are without end."""
     return tuple(spec for strategy in STRATEGIES for spec in strategy.specs)
 
 
@@ -129,6 +141,8 @@ def parse_spec(spec: str) -> StrategyInfo:
         UsageError: No strategy is called that, or it has no such option.
     """
     name, option = split_spec(spec)
+    if name == PLAN:
+        return _parse_plan_spec(spec, option)
     if name in NOT_YET_BUILT or spec in NOT_YET_BUILT:
         raise UsageError(
             f"The strategy {spec!r} is not yet built; there are {', '.join(all_specs())}."
@@ -142,6 +156,33 @@ def parse_spec(spec: str) -> StrategyInfo:
     raise UsageError(
         f"The strategy {name!r} has no option {option!r}; it can be {', '.join(strategy.specs)}."
     )
+
+
+def plan_spec(plan: str) -> str:
+    """The spec of a plan's text or preset: ``scale+mask`` -> ``plan:scale+mask``."""
+    return f"{PLAN}:{plan}"
+
+
+def is_plan(spec: str) -> bool:
+    """Whether a spec is a fusion plan."""
+    return split_spec(spec)[0] == PLAN
+
+
+def plan_sentence() -> str:
+    """What the strategy ``plan`` does."""
+    return _PLAN_SENTENCE
+
+
+def _parse_plan_spec(spec: str, option: str | None) -> StrategyInfo:
+    """A plan's option is read against a chain's ops later; here it must only be there."""
+    if option is None or not option.strip():
+        raise UsageError(
+            f"The strategy {spec!r} lacks its plan: write plan:scale+mask|softmax with op names "
+            f"of the chain, plan:{SWEEP} for every plan, or one of "
+            f"{', '.join(plan_spec(preset) for preset in PRESETS)}."
+        )
+    option = option.strip()
+    return StrategyInfo(name=PLAN, option=option, title=_PLAN_TITLES.get(option, option))
 
 
 def _spec(name: str, option: str | None) -> str:

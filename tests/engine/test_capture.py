@@ -6,7 +6,7 @@ import torch
 from explorer.chains.descriptor import OpName
 from explorer.engine.capture import CaptureError, capture
 from explorer.engine.chain_functions.base import InputSpec
-from explorer.engine.prepare import Plan, plan_chain
+from explorer.engine.prepare import ChosenChain, capture_chain
 from explorer.model.opgraph import OpKind
 from explorer.model.tensor import TensorRole
 
@@ -15,8 +15,10 @@ GPU = torch.device("cuda:0")
 MIB = 1 << 20
 
 
-def test_the_ops_are_those_of_the_descriptor_with_their_source_lines(small_plan: Plan) -> None:
-    ops = small_plan.captured.graph.ops
+def test_the_ops_are_those_of_the_descriptor_with_their_source_lines(
+    small_chosen: ChosenChain,
+) -> None:
+    ops = small_chosen.captured.graph.ops
     assert [(op.name, op.aten, op.kind, op.source_line) for op in ops] == [
         ("qk", "aten.bmm.default", OpKind.MATMUL, "s = q @ k.transpose(-2, -1)"),
         ("scale", "aten.mul.Tensor", OpKind.ELEMENTWISE, "s = s * scale"),
@@ -32,8 +34,8 @@ def test_the_ops_are_those_of_the_descriptor_with_their_source_lines(small_plan:
     ]
 
 
-def test_views_are_seen_through(small_plan: Plan) -> None:
-    ops = small_plan.captured.graph.ops
+def test_views_are_seen_through(small_chosen: ChosenChain) -> None:
+    ops = small_chosen.captured.graph.ops
     assert [(op.reads, op.writes) for op in ops] == [
         (("q", "k"), ("scores",)),
         (("scores",), ("scaled",)),
@@ -44,18 +46,18 @@ def test_views_are_seen_through(small_plan: Plan) -> None:
     ]
 
 
-def test_nodes_know_their_line_in_the_file(small_plan: Plan) -> None:
-    nodes = small_plan.captured.nodes
-    with open(small_plan.code.source_file, encoding="utf-8") as file:
+def test_nodes_know_their_line_in_the_file(small_chosen: ChosenChain) -> None:
+    nodes = small_chosen.captured.nodes
+    with open(small_chosen.code.source_file, encoding="utf-8") as file:
         lines = file.read().splitlines()
-    for node, op in zip(nodes, small_plan.captured.graph.ops, strict=True):
+    for node, op in zip(nodes, small_chosen.captured.graph.ops, strict=True):
         assert node.op == op.name
         assert node.source_line is not None
         assert lines[node.source_line - 1].strip() == op.source_line
 
 
 def test_flops_against_a_hand_count() -> None:
-    graph = plan_chain(
+    graph = capture_chain(
         "attention", {"batch": 2, "heads": 3, "seq_len": 8, "head_dim": 4}, CPU
     ).captured.graph
     scores = 2 * 3 * 8 * 8
@@ -70,13 +72,13 @@ def test_flops_against_a_hand_count() -> None:
 
 
 def test_a_chain_far_too_large_for_any_memory_is_captured_for_a_gpu_that_is_not_there() -> None:
-    graph = plan_chain("attention", {"seq_len": 131_072}, GPU).captured.graph
+    graph = capture_chain("attention", {"seq_len": 131_072}, GPU).captured.graph
     assert graph.tensor("scores").n_bytes == 2 * 16 * 131_072**2 * 2
     assert graph.tensor("mask").shape == (131_072, 131_072)
 
 
 def test_the_default_chain_of_a_gpu_tensor_by_tensor() -> None:
-    graph = plan_chain("attention", {}, GPU).captured.graph
+    graph = capture_chain("attention", {}, GPU).captured.graph
     assert {t.id: (t.n_bytes, t.dtype, t.role) for t in graph.tensors} == {
         "q": (16 * MIB, "bf16", TensorRole.INPUT),
         "k": (16 * MIB, "bf16", TensorRole.INPUT),
@@ -94,11 +96,11 @@ def test_the_default_chain_of_a_gpu_tensor_by_tensor() -> None:
     assert graph.tensor("out").shape == (2, 16, 4096, 64)
 
 
-def test_dropout_writes_what_it_kept_on_a_gpu_only(small_plan: Plan) -> None:
-    on_gpu = plan_chain("attention", {"seq_len": 64}, GPU).captured.graph
+def test_dropout_writes_what_it_kept_on_a_gpu_only(small_chosen: ChosenChain) -> None:
+    on_gpu = capture_chain("attention", {"seq_len": 64}, GPU).captured.graph
     writes = {op.name: op.writes for op in on_gpu.ops}
     assert writes["dropout"] == ("dropped", "keep")
-    assert all(tensor.id != "keep" for tensor in small_plan.captured.graph.tensors)
+    assert all(tensor.id != "keep" for tensor in small_chosen.captured.graph.tensors)
 
 
 @pytest.mark.parametrize(
@@ -116,9 +118,9 @@ def test_dropout_writes_what_it_kept_on_a_gpu_only(small_plan: Plan) -> None:
 def test_every_form_of_the_chain_is_captured_as_its_descriptor_says(
     settings: dict[str, object], ops: str
 ) -> None:
-    plan = plan_chain("attention", {"seq_len": 32, **settings}, CPU)
-    assert " ".join(op.name for op in plan.captured.graph.ops) == ops
-    assert [name.name for name in plan.chain.ops(plan.parameters)] == ops.split()
+    chosen = capture_chain("attention", {"seq_len": 32, **settings}, CPU)
+    assert " ".join(op.name for op in chosen.captured.graph.ops) == ops
+    assert [name.name for name in chosen.chain.ops(chosen.parameters)] == ops.split()
 
 
 def test_a_chain_that_is_not_what_its_descriptor_says_is_refused() -> None:

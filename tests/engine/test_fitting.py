@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from explorer.engine.fitting import Room, plan_that_fits, refuse
+from explorer.engine.fitting import Room, capture_that_fits, refuse
 from explorer.engine.strategies import find_strategy
 from explorer.model.device import Ceilings, Device, DeviceKind
 from explorer.model.errors import UsageError
@@ -38,35 +38,35 @@ def gpu(free_bytes: int, ceilings: Ceilings | None = None, *, drives_display: bo
 
 
 def test_the_default_stays_where_a_quarter_of_memory_is_enough() -> None:
-    plan, lowered = plan_that_fits("attention", {}, [EAGER], gpu(140 * GB))
-    assert plan.parameters["seq_len"] == 4096
+    chosen, lowered = capture_that_fits("attention", {}, [EAGER], gpu(140 * GB))
+    assert chosen.parameters["seq_len"] == 4096
     assert lowered == ()
 
 
 def test_a_default_is_halved_until_a_quarter_is_enough_and_says_so() -> None:
-    plan, lowered = plan_that_fits("attention", {}, [EAGER], gpu(8 * GB))
-    assert plan.parameters["seq_len"] == 2048
+    chosen, lowered = capture_that_fits("attention", {}, [EAGER], gpu(8 * GB))
+    assert chosen.parameters["seq_len"] == 2048
     assert len(lowered) == 1
     assert lowered[0].startswith("seq_len was lowered from 4096 to 2048")
     assert "8.00 GB" in lowered[0]
 
 
 def test_a_strategy_that_holds_less_keeps_the_default() -> None:
-    plan, _ = plan_that_fits("attention", {}, [SDPA], gpu(8 * GB))
-    assert plan.parameters["seq_len"] == 4096
+    chosen, _ = capture_that_fits("attention", {}, [SDPA], gpu(8 * GB))
+    assert chosen.parameters["seq_len"] == 4096
 
 
 def test_what_the_user_chose_is_not_touched() -> None:
-    plan, lowered = plan_that_fits("attention", {"seq_len": 4096}, [EAGER], gpu(8 * GB))
-    assert plan.parameters["seq_len"] == 4096
+    chosen, lowered = capture_that_fits("attention", {"seq_len": 4096}, [EAGER], gpu(8 * GB))
+    assert chosen.parameters["seq_len"] == 4096
     assert lowered == ()
 
 
 def test_what_cannot_fit_is_refused_with_the_largest_size_that_does() -> None:
     room = gpu(8 * GB)
     settings: dict[str, object] = {"seq_len": 16384}
-    plan, _ = plan_that_fits("attention", settings, [EAGER], room)
-    sentence = refuse(plan, settings, EAGER, room)
+    chosen, _ = capture_that_fits("attention", settings, [EAGER], room)
+    sentence = refuse(chosen, settings, EAGER, room)
     assert sentence is not None
     assert sentence.startswith("eager needs about 62.5 GB")
     assert "8.00 GB are free on cuda:0" in sentence
@@ -74,22 +74,22 @@ def test_what_cannot_fit_is_refused_with_the_largest_size_that_does() -> None:
     assert match
     largest = int(match[1])
     for seq_len, fits in ((largest, True), (largest + 64, False)):
-        again, _ = plan_that_fits("attention", {"seq_len": seq_len}, [EAGER], room)
+        again, _ = capture_that_fits("attention", {"seq_len": seq_len}, [EAGER], room)
         assert (refuse(again, {"seq_len": seq_len}, EAGER, room) is None) is fits
 
 
 def test_a_fused_strategy_of_the_same_size_is_not_refused() -> None:
     room = gpu(8 * GB)
     settings: dict[str, object] = {"seq_len": 16384}
-    plan, _ = plan_that_fits("attention", settings, [SDPA], room)
-    assert refuse(plan, settings, SDPA, room) is None
+    chosen, _ = capture_that_fits("attention", settings, [SDPA], room)
+    assert refuse(chosen, settings, SDPA, room) is None
 
 
 def test_where_no_size_fits_the_sentence_names_the_others() -> None:
     settings: dict[str, object] = {"batch": 4096, "heads": 1024, "seq_len": 8}
     room = gpu(GB // 10)
-    plan, _ = plan_that_fits("attention", settings, [EAGER], room)
-    sentence = refuse(plan, settings, EAGER, room)
+    chosen, _ = capture_that_fits("attention", settings, [EAGER], room)
+    sentence = refuse(chosen, settings, EAGER, room)
     assert sentence is not None
     assert sentence.endswith("no seq_len fits: lower batch or heads.")
 
@@ -97,11 +97,11 @@ def test_where_no_size_fits_the_sentence_names_the_others() -> None:
 def test_a_gpu_with_a_display_takes_no_long_launch() -> None:
     room = gpu(140 * GB, SLOW, drives_display=True)
     # Three tensors of a gigabyte at ten gigabytes a second are more than 0.2 s.
-    plan, lowered = plan_that_fits("attention", {}, [EAGER], room)
-    assert plan.parameters["seq_len"] == 2048
+    chosen, lowered = capture_that_fits("attention", {}, [EAGER], room)
+    assert chosen.parameters["seq_len"] == 2048
     assert lowered
     settings: dict[str, object] = {"seq_len": 4096}
-    asked, _ = plan_that_fits("attention", settings, [EAGER], room)
+    asked, _ = capture_that_fits("attention", settings, [EAGER], room)
     sentence = refuse(asked, settings, EAGER, room)
     assert sentence is not None
     assert "drives a display" in sentence
@@ -113,4 +113,4 @@ def test_a_gpu_with_a_display_takes_no_long_launch() -> None:
 
 def test_a_wrong_setting_is_refused_before_anything() -> None:
     with pytest.raises(UsageError, match="seq_len=0 is out of range"):
-        plan_that_fits("attention", {"seq_len": 0}, [EAGER], gpu(GB))
+        capture_that_fits("attention", {"seq_len": 0}, [EAGER], gpu(GB))

@@ -9,7 +9,7 @@ import torch
 from explorer.engine.fitting import estimate
 from explorer.engine.measure.ceilings import CeilingsStore, measure_ceilings
 from explorer.engine.measure.memory import graph_pool_bytes, measure_peak
-from explorer.engine.prepare import make_ready, plan_chain, prepare
+from explorer.engine.prepare import capture_chain, make_ready, prepare
 from explorer.engine.session import Session
 from explorer.engine.strategies import find_strategy
 from explorer.model.messages import Reply, RunFinished, RunRequest
@@ -99,12 +99,12 @@ def test_no_strategy_holds_more_than_was_estimated(runs: dict[str, Run], spec: s
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_estimate_of_the_default_chain_is_within_twice_of_the_peak(spec: str) -> None:
-    plan = plan_chain("attention", {}, GPU)
+    chosen = capture_chain("attention", {}, GPU)
     strategy = find_strategy(spec)
-    built = strategy.build(make_ready(plan, seed=0))
+    built = strategy.build(make_ready(chosen, seed=0))
     peak = measure_peak(built.call, device=GPU, uses_graph=built.uses_graph).peak_bytes
     built.close()
-    assert peak <= estimate(plan.captured.graph, strategy, plan) <= 2 * peak
+    assert peak <= estimate(chosen.captured.graph, strategy, chosen) <= 2 * peak
 
 
 def test_replays_are_timed_where_there_is_a_graph(runs: dict[str, Run]) -> None:

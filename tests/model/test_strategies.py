@@ -4,12 +4,15 @@ import pytest
 
 from explorer.engine.strategies import STRATEGIES as BUILT
 from explorer.model.errors import UsageError
+from explorer.model.fusion import PRESETS
 from explorer.model.strategies import (
     DEFAULT_SPECS,
     NOT_YET_BUILT,
     STRATEGIES,
     all_specs,
+    is_plan,
     parse_spec,
+    plan_spec,
 )
 
 
@@ -31,7 +34,7 @@ def test_names_and_titles_are_unique() -> None:
     assert set(DEFAULT_SPECS) <= set(all_specs())
 
 
-@pytest.mark.parametrize("spec", [*NOT_YET_BUILT, "plan:scale+mask|softmax", "triton:flash"])
+@pytest.mark.parametrize("spec", [*NOT_YET_BUILT, "triton:flash"])
 def test_what_a_later_release_brings_says_so(spec: str) -> None:
     with pytest.raises(UsageError, match="is not yet built; there are eager, "):
         parse_spec(spec)
@@ -51,3 +54,16 @@ def test_what_is_unknown_is_refused_with_what_there_is(spec: str, words: str) ->
     with pytest.raises(UsageError) as caught:
         parse_spec(spec)
     assert words in str(caught.value)
+
+
+def test_a_plan_is_a_strategy_whose_option_is_its_text() -> None:
+    info = parse_spec("plan:scale+mask|softmax")
+    assert (info.name, info.option) == ("plan", "scale+mask|softmax")
+    assert info.spec == plan_spec("scale+mask|softmax") == "plan:scale+mask|softmax"
+    assert is_plan(info.spec)
+    assert not is_plan("compile")
+    for preset in PRESETS:
+        assert parse_spec(f"plan:{preset}").title != preset
+    for empty in ("plan", "plan:", "plan: "):
+        with pytest.raises(UsageError, match="lacks its plan"):
+            parse_spec(empty)

@@ -56,10 +56,12 @@ class ReferenceSlice:
     Attributes:
         index: Indexes the output so that ``output[index]`` has the shape of ``values``.
         values: The truth, fp64.
+        output: Which of ``Prepared.results`` it is a part of.
     """
 
     index: SliceIndex
     values: torch.Tensor
+    output: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from enum import Enum, auto
 import torch
 
 from explorer.chains.descriptor import Chain
-from explorer.engine.prepared import Prepared
+from explorer.engine.prepared import Prepared, Returned
 from explorer.model.run import GraphBreak, Scalar, StrategyInfo
 
 
@@ -48,7 +48,7 @@ class Built:
             rate, 0 if they are finer than can be seen.
     """
 
-    call: Callable[[], torch.Tensor]
+    call: Callable[[], Returned]
     backend: str | None = None
     notes: tuple[str, ...] = ()
     give_back: Callable[[], None] = _nothing
@@ -110,11 +110,11 @@ def always(family: PeakFamily) -> PeakRule:
     return lambda _parameters, _device: family
 
 
-def plain_call(prepared: Prepared) -> Callable[[], torch.Tensor]:
+def plain_call(prepared: Prepared) -> Callable[[], Returned]:
     """The chain as written, on the prepared inputs, without autograd."""
     inputs = tuple(prepared.inputs.values())
 
-    def call() -> torch.Tensor:
+    def call() -> Returned:
         with torch.no_grad():
             return prepared.function(*inputs)
 

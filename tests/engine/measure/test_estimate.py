@@ -13,7 +13,7 @@ from explorer.engine.measure.estimate import (
     peak_bytes,
 )
 from explorer.engine.measure.memory import measure_peak
-from explorer.engine.prepare import plan_chain, prepare
+from explorer.engine.prepare import capture_chain, prepare
 from explorer.engine.strategies import PeakFamily, find_strategy
 from explorer.model.device import Ceilings
 
@@ -27,7 +27,7 @@ BLOCK = 1
 
 
 def test_the_default_chain_of_a_gpu_by_hand() -> None:
-    graph = plan_chain("attention", {}, GPU).captured.graph
+    graph = capture_chain("attention", {}, GPU).captured.graph
 
     def peak(family: PeakFamily) -> int:
         return peak_bytes(graph, family, on_cuda=True)
@@ -49,7 +49,7 @@ def test_the_default_chain_of_a_gpu_by_hand() -> None:
 
 
 def test_short_rows_need_no_random_numbers_in_memory() -> None:
-    graph = plan_chain("attention", {"seq_len": 1024}, GPU).captured.graph
+    graph = capture_chain("attention", {"seq_len": 1024}, GPU).captured.graph
     scores = 2 * 16 * 1024 * 1024 * 2
     own = (2 * BLOCK + SMALL) * MIB
     assert peak_bytes(graph, PeakFamily.COMPILED, on_cuda=True) == 2 * scores + own
@@ -81,7 +81,7 @@ MEASURED: list[tuple[dict[str, object], dict[PeakFamily, float]]] = [
 def test_what_was_measured_on_an_h200_lies_under_the_estimates(
     settings: dict[str, object], peaks_mb: dict[PeakFamily, float]
 ) -> None:
-    graph = plan_chain("attention", settings, GPU).captured.graph
+    graph = capture_chain("attention", settings, GPU).captured.graph
     for family, peak_mb in peaks_mb.items():
         estimated_mb = peak_bytes(graph, family, on_cuda=True) / 1e6
         # Twice what is held; of a small chain the least sizes of blocks are more.
@@ -124,13 +124,13 @@ def assert_held(spec: str, settings: dict[str, object]) -> None:
 
 
 def test_matmuls_stand_alone_and_the_rest_between_them_is_one_group() -> None:
-    graph = plan_chain("attention", {"seq_len": 16}, CPU).captured.graph
+    graph = capture_chain("attention", {"seq_len": 16}, CPU).captured.graph
     groups = [" ".join(op.name for op in group) for group in fused_groups(graph)]
     assert groups == ["qk", "scale mask softmax dropout", "pv"]
 
 
 def test_the_longest_launch_is_bound_by_bytes_or_by_flops() -> None:
-    graph = plan_chain("attention", {"dropout": 0}, GPU).captured.graph
+    graph = capture_chain("attention", {"dropout": 0}, GPU).captured.graph
 
     def ceilings(flops_per_s: float) -> Ceilings:
         return Ceilings(
@@ -149,10 +149,10 @@ def test_the_longest_launch_is_bound_by_bytes_or_by_flops() -> None:
 
 def test_two_captures_tell_the_graph_of_any_size() -> None:
     def graph_at(seq_len: int) -> object:
-        return plan_chain("attention", {"seq_len": seq_len}, GPU).captured.graph
+        return capture_chain("attention", {"seq_len": seq_len}, GPU).captured.graph
 
-    small = plan_chain("attention", {"seq_len": 48}, GPU).captured.graph
-    large = plan_chain("attention", {"seq_len": 96}, GPU).captured.graph
+    small = capture_chain("attention", {"seq_len": 48}, GPU).captured.graph
+    large = capture_chain("attention", {"seq_len": 96}, GPU).captured.graph
     sized = SizedGraph(first=large, first_size=96, second=small, second_size=48)
     assert sized.at(96) == large
     assert sized.at(48) == small
