@@ -80,17 +80,24 @@ class Comparison:
         """The error of the chain without its randomness; None if it is not finite."""
         built = strategy.build(self._calm)
         with closing(built):
-            return error_of(built.call(), self.reference)
+            self._calm.restore_inputs()
+            [result] = self._calm.results(built.call())
+            return error_of(result, self.reference)
 
     def distribution(self, built: Built) -> tuple[DistributionCheck, ...]:
         """Checks of the random ops as built, with their randomness on."""
         if not self.is_random:
             return ()
+
+        def call() -> torch.Tensor:
+            self._prepared.restore_inputs()
+            return self._prepared.results(built.call())[0]
+
         torch.manual_seed(self._prepared.seed)
         return self._code.distribution(
             self._prepared.parameters,
             self._prepared.inputs,
-            built.call,
+            call,
             built.random_resolution,
         )
 

@@ -10,6 +10,7 @@ from explorer.chains import CHAINS
 from explorer.engine.chain_functions import CHAIN_CODE
 from explorer.engine.prepare import prepare
 from explorer.engine.prepared import Prepared
+from tests.engine.returned import only
 
 if TYPE_CHECKING:
     from explorer.model.run import Scalar
@@ -64,7 +65,7 @@ def test_the_reference_is_the_chain_in_fp64_however_it_is_sliced(mask: str, max_
 def test_a_slice_as_written_is_that_part_of_the_whole(mask: str) -> None:
     prepared = small(mask=mask, dropout=0.5, batch=2)
     calm = CODE.make_function(CODE.without_randomness(prepared.parameters))
-    whole = calm(*prepared.inputs.values())
+    whole = only(calm(*prepared.inputs.values()))
     index = (1, 0, slice(5, 17))
     got = CODE.slice_as_written(prepared.parameters, prepared.inputs, index)
     assert got.dtype == torch.float32
@@ -75,12 +76,12 @@ def test_a_slice_as_written_is_that_part_of_the_whole(mask: str) -> None:
 def test_sdpa_is_the_same_function(mask: str) -> None:
     prepared = small(mask=mask, dropout=0)
     assert CODE.sdpa is not None
-    got = CODE.sdpa(prepared.parameters)(*prepared.inputs.values())
+    got = only(CODE.sdpa(prepared.parameters)(*prepared.inputs.values()))
     torch.testing.assert_close(got.double(), truth(prepared, 1 << 20), rtol=1e-5, atol=1e-6)
 
 
 def call_of(prepared: Prepared) -> Callable[[], torch.Tensor]:
-    return lambda: prepared.function(*prepared.inputs.values())
+    return lambda: only(prepared.function(*prepared.inputs.values()))
 
 
 @pytest.mark.parametrize("mask", ["additive", "causal", "none"])
@@ -101,7 +102,7 @@ def test_dropout_at_the_wrong_rate_is_found() -> None:
     claimed, real = small(dropout=0.1), small(dropout=0.2)
     inputs = claimed.inputs
     kept, mean = CODE.distribution(
-        claimed.parameters, inputs, lambda: real.function(*inputs.values()), 0.0
+        claimed.parameters, inputs, lambda: only(real.function(*inputs.values())), 0.0
     )
     assert not kept.passed
     assert kept.observed == pytest.approx(0.8, abs=0.03)

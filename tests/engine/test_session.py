@@ -32,6 +32,7 @@ from explorer.model.messages import (
 )
 from explorer.model.run import Clock, Direction, Run, Scalar
 from explorer.worker.protocol import decode_reply, encode
+from tests.engine.returned import only
 
 SMALL: dict[str, Scalar] = {"heads": 2, "seq_len": 64, "head_dim": 16}
 FOUND = Ceilings(
@@ -315,7 +316,7 @@ def test_a_result_that_is_not_finite_is_said_and_has_no_error_figure(
     def build(prepared: Prepared) -> Built:
         def call() -> torch.Tensor:
             with torch.no_grad():
-                return prepared.function(*prepared.inputs.values()) / 0.0
+                return only(prepared.function(*prepared.inputs.values())) / 0.0
 
         return Built(call=call)
 
@@ -332,7 +333,7 @@ def test_a_wrong_result_does_not_pass(
     def build(prepared: Prepared) -> Built:
         def call() -> torch.Tensor:
             with torch.no_grad():
-                return prepared.function(*prepared.inputs.values()) * 1.001
+                return only(prepared.function(*prepared.inputs.values())) * 1.001
 
         return Built(call=call)
 

@@ -14,6 +14,7 @@ from explorer.engine.prepared import Prepared
 from explorer.engine.strategies import STRATEGIES, find_strategy
 from explorer.model.device import DeviceKind
 from explorer.model.errors import UsageError
+from tests.engine.returned import only
 
 CPU = torch.device("cpu")
 CHAIN = find_chain("attention")
@@ -101,9 +102,9 @@ def test_compile_on_a_gpu_needs_triton(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_eager_is_the_chain_as_written(small: Prepared) -> None:
     built = find_strategy("eager").build(small)
     torch.manual_seed(5)
-    got = built.call()
+    got = only(built.call())
     torch.manual_seed(5)
-    assert torch.equal(got, small.function(*small.inputs.values()))
+    assert torch.equal(got, only(small.function(*small.inputs.values())))
     assert not got.requires_grad
 
 

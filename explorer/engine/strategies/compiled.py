@@ -9,7 +9,7 @@ import torch
 
 from explorer.chains.descriptor import Chain
 from explorer.engine.internals import InternalMovedError, internal, settings
-from explorer.engine.prepared import Prepared
+from explorer.engine.prepared import Prepared, Returned
 from explorer.engine.strategies.base import Built, PeakFamily, PeakRule, Strategy
 from explorer.engine.toolchain import compile_refusal
 from explorer.model.run import GraphBreak, Scalar
@@ -69,7 +69,7 @@ def _builder(mode: str | None) -> Callable[[Prepared], Built]:
         uses_graph = mode in _WITH_GRAPHS and prepared.device.type == "cuda"
 
         # A function of its own: Dynamo names what it compiles by the code object.
-        def chain(*tensors: torch.Tensor) -> torch.Tensor:
+        def chain(*tensors: torch.Tensor) -> Returned:
             return function(*tensors)
 
         torch.compiler.reset()
@@ -77,7 +77,7 @@ def _builder(mode: str | None) -> Callable[[Prepared], Built]:
 
         new_step: Callable[[], None] = torch.compiler.cudagraph_mark_step_begin
 
-        def call() -> torch.Tensor:
+        def call() -> Returned:
             if uses_graph:
                 new_step()
             with torch.no_grad():

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import torch
 
 from explorer.chains.descriptor import Chain
-from explorer.engine.prepared import Prepared
+from explorer.engine.prepared import Prepared, Returned
 from explorer.engine.strategies.base import Built, PeakFamily, Strategy, always, plain_call
 from explorer.model.run import Scalar
 
@@ -33,9 +33,9 @@ def _build(prepared: Prepared) -> Built:
         with torch.cuda.graph(graph, stream=side):
             output = chain()
 
-    held: list[torch.Tensor] = [output]
+    held: list[Returned] = [output]
 
-    def call() -> torch.Tensor:
+    def call() -> Returned:
         graph.replay()
         return held[0]
 

@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from explorer.chains.descriptor import Chain
 from explorer.engine.chain_functions import CHAIN_CODE
-from explorer.engine.prepared import Prepared
+from explorer.engine.prepared import Prepared, Returned
 from explorer.engine.strategies.base import Built, PeakFamily, Strategy
 from explorer.model.run import Scalar
 
@@ -65,7 +65,7 @@ def _build(prepared: Prepared) -> Built:
     function = make(prepared.parameters)
     inputs = tuple(prepared.inputs.values())
 
-    def call() -> torch.Tensor:
+    def call() -> Returned:
         with torch.no_grad():
             return function(*inputs)
 
