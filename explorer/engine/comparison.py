@@ -71,7 +71,7 @@ class Comparison:
         with torch.no_grad():
             self._eager_error = error_by_slices(
                 lambda index: self._code.slice_as_written(
-                    self._calm.parameters, self._calm.inputs, index
+                    self._calm.parameters, self._calm.inputs, index, 0
                 ),
                 self.reference,
             )

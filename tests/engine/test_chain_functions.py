@@ -67,7 +67,7 @@ def test_a_slice_as_written_is_that_part_of_the_whole(mask: str) -> None:
     calm = CODE.make_function(CODE.without_randomness(prepared.parameters))
     whole = only(calm(*prepared.inputs.values()))
     index = (1, 0, slice(5, 17))
-    got = CODE.slice_as_written(prepared.parameters, prepared.inputs, index)
+    got = CODE.slice_as_written(prepared.parameters, prepared.inputs, index, 0)
     assert got.dtype == torch.float32
     torch.testing.assert_close(got, whole[index])
 

@@ -170,7 +170,9 @@ def reference(parameters: Parameters, inputs: Inputs, max_bytes: int) -> Iterato
         )
 
 
-def slice_as_written(parameters: Parameters, inputs: Inputs, index: SliceIndex) -> torch.Tensor:
+def slice_as_written(
+    parameters: Parameters, inputs: Inputs, index: SliceIndex, _output: int
+) -> torch.Tensor:
     """Rows of one head by the textbook code, dropout off."""
     *head, rows = index
     mask = inputs.get("mask")

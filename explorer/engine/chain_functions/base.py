@@ -70,15 +70,20 @@ class ChainCode:
 
     Attributes:
         chain_id: The descriptor's id.
-        size_parameter: The parameter to make smaller where memory does not suffice.
+        size_parameter: The parameter to make smaller where memory does not suffice: a whole
+            number.
         source_file: Path of the file that holds the function, as tracebacks give it.
         input_specs: Shapes and dtypes by name, in the function's argument order.
         make_inputs: The inputs themselves on a device, from a seed.
         make_function: The chain with its constants filled in.
-        reference: The output in fp64, slice by slice in an order that spreads over it. No more
-            than the given bytes are held beyond a slice's result.
-        slice_as_written: A part of the output by the chain as written, in its own dtype and
-            without randomness, for where the whole does not fit.
+        reference: All results in fp64, slice by slice in an order that spreads over them. No more
+            than the given bytes are held beyond a slice's result. It is computed from the inputs
+            as they were made: take it before any call of a chain that updates them, or restore
+            them first.
+        slice_as_written: A part of a result by the chain as written, in its own dtype and without
+            randomness, for where the whole does not fit. Takes the index and the result's number
+            of a ``ReferenceSlice``; like the reference it needs the inputs as they were made, and
+            it leaves them so.
         without_randomness: The same parameters with the random ops taken out.
         distribution: Checks of the random ops. Given a call that runs the chain with its
             randomness on, and the resolution of its random numbers; the inputs are changed in
@@ -93,7 +98,7 @@ class ChainCode:
     make_inputs: Callable[[Parameters, torch.device, int], dict[str, torch.Tensor]]
     make_function: Callable[[Parameters], ChainFunction]
     reference: Callable[[Parameters, Inputs, int], Iterator[ReferenceSlice]]
-    slice_as_written: Callable[[Parameters, Inputs, SliceIndex], torch.Tensor]
+    slice_as_written: Callable[[Parameters, Inputs, SliceIndex, int], torch.Tensor]
     without_randomness: Callable[[Parameters], dict[str, Scalar]]
     distribution: Callable[
         [Parameters, Inputs, Callable[[], torch.Tensor], float], tuple[DistributionCheck, ...]
