@@ -24,6 +24,7 @@ PLACES: dict[str, str] = {
     "torch._inductor.codegen.cpp:KernelGroup.call_kernel": "to see C++ functions made",
     "torch._inductor.graph:GraphLowering.compile_to_module": "to see code generated",
     "torch._inductor.virtualized:V": "to know which graph code is generated from",
+    "torch._inductor.scheduler:fusion_log": "to know why ops were not fused",
     "torch._inductor.debug:_inductor_triton_kernel_to_post_grad_node_info": (
         "to know which nodes a kernel computes"
     ),

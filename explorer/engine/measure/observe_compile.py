@@ -14,7 +14,7 @@ generated changes but for one comment a kernel call, ``[Provenance debug handles
 import logging
 import re
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
@@ -27,6 +27,7 @@ from explorer.engine.internals import (
     patch_point,
     settings,
 )
+from explorer.engine.measure.fusion_log import FusionNotes, fusion_notes, listening
 from explorer.engine.op_facts import is_view
 
 _logger = logging.getLogger(__name__)
@@ -91,6 +92,7 @@ class ModuleNotes:
         kernels: Node names by debug handle (``name:number``).
         buffers: By buffer name, the node whose value it holds.
         functions: C++ functions by name, one entry a call in call order.
+        fusion: What the scheduler decided, None where it could not be seen.
     """
 
     key: str
@@ -98,6 +100,7 @@ class ModuleNotes:
     kernels: dict[str, tuple[str, ...]]
     buffers: dict[str, str]
     functions: dict[str, list[FunctionNotes]]
+    fusion: FusionNotes | None = None
 
 
 @dataclass(slots=True)
@@ -107,6 +110,8 @@ class CompileObservation:
     modules: dict[str, ModuleNotes] = field(default_factory=dict)
     _nests: dict[int, list[NestNotes]] = field(default_factory=dict)
     _functions: dict[int, dict[str, list[FunctionNotes]]] = field(default_factory=dict)
+    _lines: dict[int, list[str]] = field(default_factory=dict)
+    _fusion: dict[int, FusionNotes] = field(default_factory=dict)
 
     def add_nest(self, group: Any, nodes: list[Any]) -> None:
         """Note the scheduler's nodes that became one loop nest of a C++ function."""
@@ -119,6 +124,14 @@ class CompileObservation:
         calls = self._functions.setdefault(id(graph), {}).setdefault(name, [])
         calls.append(FunctionNotes(nests=nests, pointers=pointers))
 
+    def add_line(self, graph: Any, line: str) -> None:
+        """Note what the scheduler said against fusing two of a graph's nodes."""
+        self._lines.setdefault(id(graph), []).append(line)
+
+    def add_fusion(self, graph: Any) -> None:
+        """Note what became of the nodes of a graph whose code is complete."""
+        self._fusion[id(graph)] = fusion_notes(graph, self._lines.pop(id(graph), []))
+
     def add_module(self, graph: Any) -> None:
         """Note a graph whose code is complete."""
         provenance = internal(_PROVENANCE)
@@ -130,6 +143,7 @@ class CompileObservation:
             kernels={handle: tuple(names) for handle, names in provenance.items()},
             buffers={name: node.name for name, node in origins if node is not None},
             functions=self._functions.pop(id(graph), {}),
+            fusion=self._fusion.pop(id(graph), None),
         )
 
 
@@ -149,7 +163,17 @@ def observing_compilation() -> Iterator[CompileObservation]:
                 stack.enter_context(patch.object(owner, name, hook))
         except InternalMovedError as error:
             _logger.warning("the compilation is not observed: %s", error)
+        try:
+            stack.enter_context(_hearing(observation))
+        except InternalMovedError as error:
+            _logger.warning("the compiler's reasons are not heard: %s", error)
         yield observation
+
+
+def _hearing(observation: CompileObservation) -> AbstractContextManager[None]:
+    """Hear what the scheduler says against fusions."""
+    graphs = internal("torch._inductor.virtualized:V")
+    return listening(lambda line: _noting(observation.add_line, graphs.graph, line))
 
 
 def _hooks(observation: CompileObservation) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
@@ -176,6 +200,7 @@ def _hooks(observation: CompileObservation) -> Iterator[tuple[Any, str, Callable
 
     def to_module_and_note(graph: Any) -> Any:
         module = to_module(graph)
+        _noting(observation.add_fusion, graph)
         _noting(observation.add_module, graph)
         return module
 

@@ -75,11 +75,7 @@ def find_origins(
         observation: What was seen of the compilation, None if nothing was compiled.
     """
     modules = observation.modules if observation is not None else {}
-    file = source_file(prepared.function)
-    node_ops: dict[tuple[str, str], str] = {}
-    for notes in modules.values():
-        for node, op in _ops_of_graph(notes, prepared.nodes, file).items():
-            node_ops[notes.key, node] = op
+    node_ops = ops_of_nodes(modules.values(), prepared)
     eager = _eager_ops(calls, prepared)
     order = {op.name: place for place, op in enumerate(prepared.graph.ops)}
     seen: dict[tuple[str, str], int] = {}
@@ -101,6 +97,16 @@ def find_origins(
             )
         )
     return Origins(calls=tuple(_with_fused_attention(calls, origins, prepared)), node_ops=node_ops)
+
+
+def ops_of_nodes(modules: Iterable[ModuleNotes], prepared: Prepared) -> dict[tuple[str, str], str]:
+    """The op of each node of the generated modules' graphs, by module key and node name."""
+    file = source_file(prepared.function)
+    return {
+        (notes.key, node): op
+        for notes in modules
+        for node, op in _ops_of_graph(notes, prepared.nodes, file).items()
+    }
 
 
 def computing_node(notes: ModuleNotes, name: str) -> GraphNode | None:
