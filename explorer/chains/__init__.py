@@ -3,11 +3,28 @@
 A new chain is one entry in ``CHAINS`` and one function in ``engine/chain_functions``.
 """
 
+from explorer.chains.adam import ADAM
 from explorer.chains.attention import ATTENTION
 from explorer.chains.descriptor import Chain
+from explorer.chains.elementwise import ELEMENTWISE
+from explorer.chains.layernorm_gelu import LAYERNORM_GELU
+from explorer.chains.residual_rmsnorm import RESIDUAL_RMSNORM
+from explorer.chains.rmsnorm import RMSNORM
+from explorer.chains.swiglu import SWIGLU
 from explorer.model.errors import UsageError
 
-CHAINS: dict[str, Chain] = {chain.id: chain for chain in (ATTENTION,)}
+CHAINS: dict[str, Chain] = {
+    chain.id: chain
+    for chain in (
+        ATTENTION,
+        RMSNORM,
+        RESIDUAL_RMSNORM,
+        LAYERNORM_GELU,
+        SWIGLU,
+        ADAM,
+        ELEMENTWISE,
+    )
+}
 
 
 def find_chain(chain_id: str) -> Chain:

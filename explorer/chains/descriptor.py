@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from explorer.model.device import DeviceKind
 from explorer.model.errors import UsageError
@@ -87,11 +87,19 @@ def _plain(number: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpName:
-    """An op of a chain: its name, a few words beside it, and the name of what it computes."""
+    """An op of a chain.
+
+    Attributes:
+        name: What a learner would say.
+        detail: A few words beside it, empty if there is nothing to add.
+        output: Name of the tensor it writes.
+        in_place: That tensor is an input of the chain, which the op updates.
+    """
 
     name: str
     detail: str
     output: str
+    in_place: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +114,8 @@ class Chain:
         parameters: In the order they are shown.
         all_ops: Every op the chain can have, in order; see :meth:`ops`.
         skipped_ops: Ops that a parameter's value takes out: ``(parameter, value, op)``.
+        length_parameter: The parameter that says how many of the ops, from the first on, there
+            are; None where their number is fixed.
     """
 
     id: str
@@ -115,6 +125,7 @@ class Chain:
     parameters: tuple[Parameter, ...]
     all_ops: tuple[OpName, ...]
     skipped_ops: tuple[tuple[str, Scalar, str], ...] = ()
+    length_parameter: str | None = None
 
     def parameter(self, name: str) -> Parameter:
         """Return the parameter of that name.
@@ -142,4 +153,7 @@ class Chain:
     def ops(self, parameters: Mapping[str, Scalar]) -> tuple[OpName, ...]:
         """The ops with these parameters, in order."""
         skipped = {op for name, value, op in self.skipped_ops if parameters.get(name) == value}
-        return tuple(op for op in self.all_ops if op.name not in skipped)
+        kept = tuple(op for op in self.all_ops if op.name not in skipped)
+        if self.length_parameter is None:
+            return kept
+        return kept[: cast("int", parameters[self.length_parameter])]

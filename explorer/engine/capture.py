@@ -25,6 +25,12 @@ from explorer.model.opgraph import Op, OpGraph, OpKind
 from explorer.model.tensor import Tensor, TensorRole
 
 _FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+), in ')
+_UPDATES = "updates"
+"""Key of ``node.meta["custom"]``, which export carries over to what becomes of a node."""
+_NAMED_RESULTS: dict[Any, tuple[str, ...]] = {
+    torch.ops.aten.native_layer_norm.default: ("mean", "rstd"),
+}
+"""What an operator writes beside its result, used or not."""
 
 
 class CaptureError(ExplorerError):
@@ -74,9 +80,11 @@ def capture(
         device: Where it would run; nothing is allocated there.
 
     Raises:
-        CaptureError: The compute nodes are not the ops named.
+        CaptureError: The compute nodes are not the ops named, or an input is updated in a way
+            that the ops do not tell.
     """
-    module = _export(function, input_specs, device)
+    program = _export(function, input_specs, device)
+    module = cast("torch.fx.GraphModule", program.graph_module)
     computing = [node for node in module.graph.nodes if _computes(node)]
     if len(computing) != len(op_names):
         raise CaptureError(
@@ -87,7 +95,8 @@ def capture(
     builder = _Builder(source_file=source_file, on_cuda=device.type == "cuda")
     builder.add_inputs(module, tuple(input_specs))
     for node, name in zip(computing, op_names, strict=True):
-        builder.add_op(node, name)
+        builder.add_op(node, name, updates=_taken_mark(node))
+    builder.check_updates(program)
     builder.mark_outputs(module)
     graph = OpGraph(ops=tuple(builder.ops), tensors=tuple(builder.tensors.values()))
     return Captured(graph=graph, graph_module=module, nodes=tuple(builder.nodes))
@@ -95,7 +104,7 @@ def capture(
 
 def _export(
     function: ChainFunction, input_specs: Mapping[str, InputSpec], device: torch.device
-) -> torch.fx.GraphModule:
+) -> torch.export.ExportedProgram:
     fake_tensors = internal("torch._subclasses.fake_tensor:FakeTensorMode")
     with fake_tensors():
         inputs = tuple(
@@ -110,8 +119,45 @@ def _export(
         # Export warns of deprecations in its own code, which differ between releases.
         warnings.simplefilter("ignore")
         program = torch.export.export(_AsModule(function), inputs, strict=True)
+        _mark_updates(program, tuple(input_specs))
         program = program.run_decompositions(_eager_decompositions(program))
-    return cast("torch.fx.GraphModule", program.graph_module)
+    return cast("torch.export.ExportedProgram", program)
+
+
+def _mark_updates(program: torch.export.ExportedProgram, inputs: Sequence[str]) -> None:
+    """Note on each node that works in place which input it updates.
+
+    Decomposing makes the graph functional, and what was in place looks like any other op there.
+    """
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    memory = dict(zip(placeholders, inputs, strict=False))
+    for node in program.graph.nodes:
+        if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+            continue
+        changed = _changed_argument(node, node.target)
+        source = node.all_input_nodes[0] if is_view(node.target) else changed
+        if source in memory:
+            memory[node] = memory[source]
+        if changed in memory:
+            custom = {**node.meta.get("custom", {}), _UPDATES: memory[changed]}
+            node.meta["custom"] = custom
+
+
+def _changed_argument(node: torch.fx.Node, target: torch._ops.OpOverload) -> torch.fx.Node | None:
+    """What an operator in place writes to, and returns."""
+    for value, argument in zip(node.args, target._schema.arguments, strict=False):
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            return value if isinstance(value, torch.fx.Node) else None
+    return None
+
+
+def _taken_mark(node: torch.fx.Node) -> str | None:
+    """The input that a node updates; the mark is removed, since compilers hash it."""
+    custom = dict(node.meta.get("custom") or {})
+    updates: str | None = custom.pop(_UPDATES, None)
+    if updates is not None:
+        node.meta["custom"] = custom
+    return updates
 
 
 def _eager_decompositions(program: torch.export.ExportedProgram) -> dict[Any, Any]:
@@ -161,7 +207,13 @@ class _Builder:
             self._add_tensor(name, node.meta["val"], TensorRole.INPUT)
             self.held[node] = name
 
-    def add_op(self, node: torch.fx.Node, name: OpName) -> None:
+    def add_op(self, node: torch.fx.Node, name: OpName, *, updates: str | None) -> None:
+        """Add a node as the op of that name; ``updates`` is the input that it writes in place."""
+        if name.in_place != (updates is not None) or (updates or name.output) != name.output:
+            raise CaptureError(
+                f"{name.name} {'updates' if name.in_place else 'makes'} {name.output} by its "
+                f"description, but the code {f'updates {updates}' if updates else 'does not'}."
+            )
         kind = kind_of(node.target)
         line, text = self._source(node)
         reads = tuple(dict.fromkeys(self._tensor_of(argument) for argument in node.all_input_nodes))
@@ -179,10 +231,35 @@ class _Builder:
             )
         )
         self.nodes.append(
-            CapturedNode(op=name.name, aten=str(node.target), source_line=line, node=node.name)
+            CapturedNode(
+                op=name.name,
+                aten=str(node.target),
+                source_line=line,
+                node=node.name,
+                updates=updates,
+            )
         )
 
+    def check_updates(self, program: torch.export.ExportedProgram) -> None:
+        """Compare the updates found with those that export itself tells.
+
+        Raises:
+            CaptureError: An input ends as something else than what its last update leaves.
+        """
+        by_name = {node.name: node for node in program.graph.nodes}
+        last = {node.updates: node.node for node in self.nodes if node.updates}
+        told = {
+            self._tensor_of(by_name[target]): self._holder(by_name[value]).name
+            for value, target in program.graph_signature.user_inputs_to_mutate.items()
+        }
+        if last != told:
+            raise CaptureError(
+                "The chain updates inputs in a way that no op names: "
+                f"the ops leave {last or 'nothing'}, export tells {told or 'nothing'}."
+            )
+
     def mark_outputs(self, module: torch.fx.GraphModule) -> None:
+        """Give what the chain hands out its role."""
         [output] = [node for node in module.graph.nodes if node.op == "output"]
         for node in output.all_input_nodes:
             tensor = self.tensors[self._tensor_of(node)]
@@ -191,16 +268,23 @@ class _Builder:
 
     def _results(self, node: torch.fx.Node, name: OpName, kind: OpKind) -> tuple[str, ...]:
         values = _values(node)
-        self._add_tensor(name.output, _as_written(node, values[0]), TensorRole.INTERMEDIATE)
+        if not name.in_place:
+            self._add_tensor(name.output, _as_written(node, values[0]), TensorRole.INTERMEDIATE)
         self.held[node] = name.output
         written = [name.output]
         # Dropout on CUDA writes which elements it kept, one byte each, used or not; on a CPU it
         # is made of other ops and has no such result.
         if kind is OpKind.RANDOM and len(values) > 1 and self.on_cuda:
-            keep = "keep" if "keep" not in self.tensors else f"{name.output}_keep"
-            self._add_tensor(keep, values[1], TensorRole.WORKSPACE)
-            written.append(keep)
+            written.append(self._add_beside("keep", values[1], name))
+        for beside, value in zip(_NAMED_RESULTS.get(node.target, ()), values[1:], strict=False):
+            written.append(self._add_beside(beside, value, name))
         return tuple(written)
+
+    def _add_beside(self, beside: str, value: torch.Tensor, name: OpName) -> str:
+        """A tensor that an op writes beside its result; returns its id."""
+        tensor_id = beside if beside not in self.tensors else f"{name.output}_{beside}"
+        self._add_tensor(tensor_id, value, TensorRole.WORKSPACE)
+        return tensor_id
 
     def _add_tensor(self, name: str, value: torch.Tensor, role: TensorRole) -> None:
         n_elements = 1
@@ -216,12 +300,16 @@ class _Builder:
         )
 
     def _tensor_of(self, node: torch.fx.Node) -> str:
-        """The tensor whose memory a node's value lies in: views and getitem are seen through."""
+        """The tensor whose memory a node's value lies in."""
+        return self.held[self._holder(node)]
+
+    def _holder(self, node: torch.fx.Node) -> torch.fx.Node:
+        """The op or input that a node's value is of: views and getitem are seen through."""
         while node not in self.held:
             if node.target is operator.getitem and node.args[1] != 0:
                 raise CaptureError(f"{node.args[0]} has several results, which no chain names yet.")
             node = node.all_input_nodes[0]
-        return self.held[node]
+        return node
 
     def _source(self, node: torch.fx.Node) -> tuple[int | None, str | None]:
         frames = [

@@ -34,8 +34,23 @@ _FLOPS_AN_ELEMENT: dict[Any, int] = {
     _ATEN._softmax.default: 5,
     # A comparison and a multiplication; making the random number is integer work.
     _ATEN.native_dropout.default: 2,
+    # For the mean an addition; for the variance a subtraction, a square and an addition; then a
+    # subtraction, a multiplication, the weight and the bias.
+    _ATEN.native_layer_norm.default: 8,
+    # A negation, exp, an addition and a division.
+    _ATEN.silu.default: 4,
+    # A product into the erf, the erf, an addition and two products behind it.
+    _ATEN.gelu.default: 5,
+    # A subtraction, a multiplication and an addition.
+    _ATEN.lerp.Scalar: 3,
+    # The product (or the quotient), its factor, and the addition.
+    _ATEN.addcmul.default: 3,
+    _ATEN.addcdiv.default: 3,
 }
 """Where one operation an element of the result would be wrong."""
+_GELU_BY_TANH_FLOPS = 9
+"""Two products for the cube, one each for its factor and the whole, and an addition lead into the
+tanh; an addition and two products follow it."""
 
 
 def is_view(target: Any) -> bool:
@@ -70,7 +85,11 @@ def kind_of(target: Any) -> OpKind:
 
 
 def flops_of(node: torch.fx.Node) -> int:
-    """Floating-point operations of a node: a multiply-add counts two, exp and the like one."""
+    """Floating-point operations of a node: a multiply-add counts two, exp and the like one.
+
+    An elementwise op counts one an element of its result, a reduction one an element that it
+    reduces, where nothing else is known of it; a power counts as one, whatever the exponent.
+    """
     value = node.meta["val"]
     n_elements: int = math.prod((value[0] if isinstance(value, tuple | list) else value).shape)
     inputs = [a.meta["val"] for a in node.args if isinstance(a, torch.fx.Node)]
@@ -80,6 +99,8 @@ def flops_of(node: torch.fx.Node) -> int:
         return int(2 * n_elements * inputs[-2].shape[-1])
     if kind in (OpKind.VIEW, OpKind.OPAQUE):
         return 0
+    if node.target is _ATEN.gelu.default and node.kwargs.get("approximate") == "tanh":
+        return _GELU_BY_TANH_FLOPS * n_elements
     if node.target in _FLOPS_AN_ELEMENT:
         return _FLOPS_AN_ELEMENT[node.target] * n_elements
     return int(math.prod(inputs[0].shape)) if kind is OpKind.REDUCTION else n_elements

@@ -1,0 +1,92 @@
+"""Residual addition and RMSNorm, one operator a line; the sum is a result too."""
+
+from collections.abc import Iterator
+
+import torch
+
+from explorer.chains.residual_rmsnorm import RESIDUAL_RMSNORM
+from explorer.engine.chain_functions.base import (
+    ChainCode,
+    Inputs,
+    InputSpec,
+    Parameters,
+    ReferenceSlice,
+    SliceIndex,
+)
+from explorer.engine.chain_functions.rmsnorm import EPS, normalized
+from explorer.engine.chain_functions.shared import (
+    matrix_spec,
+    normal_inputs,
+    nothing_random,
+    row_spec,
+    same_parameters,
+    sliced_rows,
+)
+from explorer.engine.prepared import ChainFunction
+
+
+def residual_rmsnorm(
+    x: torch.Tensor, res: torch.Tensor, w: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """RMSNorm of a sum; returns it and the sum, which the next block adds to.
+
+    Args:
+        x: ``[rows, columns]``, as are both results.
+        res: What is added to it.
+        w: ``[columns]``.
+    """
+    h = x + res
+    squares = h.pow(2)
+    mean = squares.mean(-1, keepdim=True)
+    mean = mean + EPS
+    r = torch.rsqrt(mean)
+    y = h * r
+    y = y * w
+    return y, h
+
+
+def input_specs(parameters: Parameters) -> dict[str, InputSpec]:
+    """The rows, what is added to them, and the weight."""
+    matrix = matrix_spec(parameters)
+    return {"x": matrix, "res": matrix, "w": row_spec(parameters)}
+
+
+def make_inputs(parameters: Parameters, device: torch.device, seed: int) -> dict[str, torch.Tensor]:
+    """Standard normal, made on the device."""
+    return normal_inputs(input_specs(parameters), device, seed)
+
+
+def make_function(_parameters: Parameters) -> ChainFunction:
+    """The chain; it has no constants that a parameter sets."""
+    return residual_rmsnorm
+
+
+def reference(parameters: Parameters, inputs: Inputs, max_bytes: int) -> Iterator[ReferenceSlice]:
+    """The chain in fp64, some rows at a time; three fp64 tensors of them are held at once."""
+
+    def rows(part: slice) -> tuple[torch.Tensor, ...]:
+        h = inputs["x"][part].double() + inputs["res"][part].double()
+        return normalized(h, inputs["w"]), h
+
+    return sliced_rows(rows, parameters, held=3, max_bytes=max_bytes)
+
+
+def slice_as_written(
+    _parameters: Parameters, inputs: Inputs, index: SliceIndex, output: int
+) -> torch.Tensor:
+    """Rows of y or h by the code as written."""
+    return residual_rmsnorm(inputs["x"][index], inputs["res"][index], inputs["w"])[output]
+
+
+CODE = ChainCode(
+    chain_id=RESIDUAL_RMSNORM.id,
+    size_parameter="rows",
+    source_file=__file__,
+    input_specs=input_specs,
+    make_inputs=make_inputs,
+    make_function=make_function,
+    reference=reference,
+    slice_as_written=slice_as_written,
+    without_randomness=same_parameters,
+    distribution=nothing_random,
+)
