@@ -17,6 +17,7 @@ from explorer.model.run import (
     ChainInfo,
     Clock,
     Counters,
+    DistributionCheck,
     Launch,
     LoopNest,
     Memory,
@@ -387,6 +388,22 @@ def failed_run(run_id: str = "failed") -> Run:
         counters=None,
         error="CUDA ran out of memory at 180 GB; the largest seq_len that fits is 16384.",
     )
+
+
+def wrong_result(run: Run) -> Run:
+    """A run whose result is off by far more than rounding explains."""
+    assert run.accuracy is not None
+    return replace(run, accuracy=replace(run.accuracy, max_abs_error=0.21, passed=False))
+
+
+def wrong_randomness(run: Run) -> Run:
+    """A run that keeps 205 of 256 probabilities where the chain asks for nine tenths."""
+    assert run.accuracy is not None
+    check = DistributionCheck(
+        name="share of probabilities kept, 1 − p", expected=230 / 256, observed=0.8008,
+        tolerance=5e-4, passed=False, nominal=0.9, resolution=1 / 256,
+    )  # fmt: skip
+    return replace(run, accuracy=replace(run.accuracy, distribution=(check,)))
 
 
 def long_run(n_launches: int = 50, run_id: str = "long") -> Run:

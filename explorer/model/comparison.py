@@ -1,17 +1,20 @@
 """Runs side by side: the headline time of each, and a speed-up only where the clock can tell.
 
 Two times differ when their quartile ranges do not overlap. Otherwise they are equal within noise
-and no ratio is given, whichever median is the lower.
+and no ratio is given, whichever median is the lower. Where a run's results or its randomness failed
+their check, what it took is of no use: the speed-up is withheld, and that of others over it too.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from explorer.model.run import Run, Samples, Timing
+from explorer.model.run import DistributionCheck, Run, Samples, Timing
 from explorer.model.units import format_ratio
 
 EQUAL_WORDS = "equal within noise"
+WITHHELD_WORDS = "withheld"
+NOT_CHECKED_WORDS = "not checked"
 
 
 class Condition(StrEnum):
@@ -28,6 +31,7 @@ class Verdict(StrEnum):
     FASTER = "faster"
     SLOWER = "slower"
     EQUAL = "equal"
+    WITHHELD = "withheld"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,21 +47,30 @@ class SpeedUp:
     """A run against a baseline.
 
     Attributes:
-        ratio: The baseline's median over the run's: 2 is twice as fast.
+        ratio: The baseline's median over the run's: 2 is twice as fast. None where it is withheld.
         verdict: Whether the quartile ranges are apart, and which way.
         condition: What both were timed in.
         baseline: The baseline's strategy, as on the command line.
+        reason: Why the ratio is withheld, one sentence; else empty.
+        is_checked: Whether the results of both were compared with a reference.
     """
 
-    ratio: float
+    ratio: float | None
     verdict: Verdict
     condition: Condition
     baseline: str
+    reason: str = ""
+    is_checked: bool = True
 
     @property
     def text(self) -> str:
-        """``1.42×``, or words where the ranges overlap: a ratio would then be noise."""
-        return EQUAL_WORDS if self.verdict is Verdict.EQUAL else format_ratio(self.ratio)
+        """``1.42×``, or words where there must be no number: it would be noise, or of no use."""
+        if self.ratio is None:
+            return WITHHELD_WORDS
+        if self.verdict is Verdict.EQUAL:
+            return EQUAL_WORDS
+        words = format_ratio(self.ratio)
+        return words if self.is_checked else f"{words}, {NOT_CHECKED_WORDS}"
 
 
 def headline(run: Run) -> Headline | None:
@@ -74,24 +87,78 @@ def ranges_overlap(first: Samples, second: Samples) -> bool:
     return first.q1_us <= second.q3_us and second.q1_us <= first.q3_us
 
 
+def distrust(run: Run) -> str:
+    """Why a run's time must not be used: the first check that failed, as a sentence.
+
+    Returns:
+        Empty if none failed, also where nothing was checked.
+    """
+    accuracy = run.accuracy
+    if accuracy is None:
+        return ""
+    if accuracy.not_finite:
+        n = accuracy.not_finite
+        return (
+            "Its result is wrong: a value of it is no finite number."
+            if n == 1
+            else f"Its result is wrong: {n:,} values of it are no finite numbers."
+        )
+    if not accuracy.passed:
+        eager = accuracy.eager_max_abs_error
+        beside = "" if eager is None else f", eager by {eager:.1e}"
+        return (
+            f"Its result is wrong: it is off by up to {accuracy.max_abs_error:.1e} from the fp64 "
+            f"reference{beside}."
+        )
+    failed = next((check for check in accuracy.distribution if not check.passed), None)
+    return "" if failed is None else f"Its randomness is wrong: {check_words(failed)}."
+
+
+def check_words(check: DistributionCheck) -> str:
+    """A check of the randomness: what was observed, expected, and asked for if that is other.
+
+    ``share kept: 0.8985, expected 0.8984 ± 0.0005 (230 of 256; the chain asks for 0.9)``.
+    """
+    words = (
+        f"{check.name}: {check.observed:.4g}, expected {check.expected:.4g} ± {check.tolerance:.2g}"
+    )
+    if check.nominal is None or check.nominal == check.expected:
+        return words
+    steps = ""
+    if check.resolution > 0:
+        steps = f"{round(check.expected / check.resolution)} of {round(1 / check.resolution)}; "
+    return f"{words} ({steps}the chain asks for {check.nominal:.4g})"
+
+
 def speed_up(run: Run, baseline: Run) -> SpeedUp | None:
     """Compare a run with a baseline, in the first condition that both were timed in.
 
     Returns:
         None if no condition is common to both.
     """
+    reason = distrust(run)
+    if not reason and (doubt := distrust(baseline)):
+        reason = f"{baseline.strategy.spec} is no baseline. {doubt}"
+    is_checked = run.accuracy is not None and baseline.accuracy is not None
     for condition in Condition:
         mine = _samples(run.timing, condition)
         theirs = _samples(baseline.timing, condition)
         if mine is None or theirs is None or min(mine.median_us, theirs.median_us) <= 0:
             continue
         ratio = theirs.median_us / mine.median_us
-        if ranges_overlap(mine, theirs):
+        if reason:
+            verdict = Verdict.WITHHELD
+        elif ranges_overlap(mine, theirs):
             verdict = Verdict.EQUAL
         else:
             verdict = Verdict.FASTER if ratio > 1 else Verdict.SLOWER
         return SpeedUp(
-            ratio=ratio, verdict=verdict, condition=condition, baseline=baseline.strategy.spec
+            ratio=None if reason else ratio,
+            verdict=verdict,
+            condition=condition,
+            baseline=baseline.strategy.spec,
+            reason=reason,
+            is_checked=is_checked,
         )
     return None
 

@@ -317,27 +317,45 @@ class CompileCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistributionCheck:
-    """A check of a random op that has no exact reference."""
+    """A check of a random op that has no exact reference.
+
+    Attributes:
+        name: What was looked at, in words.
+        expected: What the implementation should come to, with the random numbers that it has.
+        observed: What it came to.
+        tolerance: How far the two may lie apart.
+        passed: Whether they lie no further apart.
+        nominal: What the chain asks for, where an implementation may come to something else.
+        resolution: Step of the implementation's random numbers, 0 if they are finer than matters:
+            with 1/256 a share is a number of 256ths.
+    """
 
     name: str
     expected: float
     observed: float
     tolerance: float
     passed: bool
+    nominal: float | None = None
+    resolution: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
     """Error against an fp64 reference, with the random ops switched off.
 
+    Of a chain with several results every one is judged by its own largest value, and the numbers
+    are those of the worst: of the one whose error is the largest share of what it may be.
+
     Attributes:
         max_abs_error: Largest absolute difference over the slices looked at.
         rms_error: Root mean square difference.
         reference_max: Largest absolute value of the reference.
         eager_max_abs_error: Eager's own error on the same slices.
-        coverage: Share of the output's elements that were compared, 0 to 1.
-        passed: At most twice eager's error, plus eps times the largest value.
+        coverage: Share of all results' elements that were compared, 0 to 1.
+        passed: Every result lies within twice eager's error, plus eps times its largest value.
         distribution: Checks of the random ops with the randomness on.
+        not_finite: Values that are no finite number, where the reference is one; the errors are
+            those of the others.
     """
 
     max_abs_error: float
@@ -347,6 +365,7 @@ class Accuracy:
     coverage: float
     passed: bool
     distribution: tuple[DistributionCheck, ...] = ()
+    not_finite: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,12 @@ from enum import StrEnum
 
 from explorer.model.comparison import (
     EQUAL_WORDS,
+    NOT_CHECKED_WORDS,
+    WITHHELD_WORDS,
     Condition,
     SpeedUp,
     Verdict,
+    distrust,
     find_baseline,
     headline,
     is_comparable,
@@ -43,6 +46,7 @@ class Tone(StrEnum):
     GOOD = "good"
     BAD = "bad"
     NEUTRAL = "neutral"
+    WRONG = "wrong"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,14 +126,21 @@ def _speed_up_card(run: Run, base: Run | None, runs: Sequence[Run]) -> Card:
     label = "Speed-up over eager"
     note, floor_words = _over_best_single(run, runs), _floor_words(run)
     found = speed_up(run, base) if base else None
-    if found is None or base is None:
+    doubt = distrust(run) or (found.reason if found else "")
+    if doubt:
+        return Card(
+            key="speed-up", label="Check failed: speed-up withheld", value=WITHHELD_WORDS,
+            delta=doubt, tone=Tone.WRONG, sentence=f"{doubt} {timing_sentence(run)}",
+        )  # fmt: skip
+    if found is None or found.ratio is None or base is None:
         reason = _no_speed_up_reason(run, base)
         return Card(
             key="speed-up", label=label, value=DASH, delta=reason, note=note, detail=floor_words,
             sentence=f"No speed-up: {reason}. {timing_sentence(run)}",
         )  # fmt: skip
     sentence = " ".join(f"{run_title(each)}: {timing_sentence(each)}" for each in (base, run))
-    detail = " · ".join(filter(None, (found.condition.value, floor_words)))
+    unchecked = "" if found.is_checked else NOT_CHECKED_WORDS
+    detail = " · ".join(filter(None, (unchecked, found.condition.value, floor_words)))
     if found.verdict is Verdict.EQUAL:
         return Card(
             key="speed-up", label=label, value="≈", delta=EQUAL_WORDS, note=note, detail=detail,
@@ -165,7 +176,8 @@ def _over_best_single(run: Run, runs: Sequence[Run]) -> str:
     rivals = [
         (timed.samples.median_us, other)
         for other in runs
-        if other.strategy.name == BEST_SINGLE and other.error is None and is_comparable(run, other)
+        if other.strategy.name == BEST_SINGLE and other.error is None and not distrust(other)
+        if is_comparable(run, other)
         if (timed := headline(other))
     ]
     if not rivals:
@@ -213,6 +225,8 @@ def _time_card(run: Run, base: Run | None) -> Card:
 def _time_delta(found: SpeedUp | None) -> tuple[str, Tone]:
     if found is None:
         return "", Tone.NEUTRAL
+    if found.ratio is None:
+        return found.text, Tone.WRONG
     if found.verdict is Verdict.EQUAL:
         return "≈ eager", Tone.NEUTRAL
     return _delta(1 / found.ratio)

@@ -33,14 +33,18 @@ def draw_card(
         zoom: Factor on fonts and margins.
     """
     antialias(painter)
-    painter.setPen(QPen(theme.color("line"), 1))
+    is_wrong = card.key == "speed-up" and card.tone is Tone.WRONG
+    painter.setPen(QPen(theme.color("wrong" if is_wrong else "line"), 1))
     painter.setBrush(theme.color("panel"))
     radius = PANEL_RADIUS * zoom
     painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
     inner = rect.adjusted(14 * zoom, 9 * zoom, -12 * zoom, -8 * zoom)
     label = QRectF(inner.x(), inner.y(), inner.width(), 20 * zoom)
-    draw_text(painter, label, LEFT, card.label, font(13 * zoom, 500), theme.color("muted"))
-    if card.key == "speed-up":
+    ink, weight = ("wrong", 700) if is_wrong else ("muted", 500)
+    draw_text(painter, label, LEFT, card.label, font(13 * zoom, weight), theme.color(ink))
+    if is_wrong:
+        _draw_wrong(painter, inner.adjusted(0, 24 * zoom, 0, 0), card.delta, theme, zoom)
+    elif card.key == "speed-up":
         _draw_speed_up(painter, inner, card, accent, theme, zoom)
     else:
         _draw_small(painter, inner, card, theme, zoom)
@@ -49,7 +53,7 @@ def draw_card(
 def _draw_speed_up(
     painter: QPainter, inner: QRectF, card: Card, accent: str, theme: Theme, zoom: float
 ) -> None:
-    colors = {Tone.GOOD: accent, Tone.BAD: "warning", Tone.NEUTRAL: "muted"}
+    colors = {Tone.GOOD: accent, Tone.BAD: "warning", Tone.NEUTRAL: "muted", Tone.WRONG: "wrong"}
     value = QRectF(inner.x(), inner.y() + 22 * zoom, inner.width(), 52 * zoom)
     face = font(44 * zoom, 700)
     used = draw_text(painter, value, LEFT, card.value, face, theme.color(colors[card.tone]))
@@ -62,6 +66,18 @@ def _draw_speed_up(
     draw_text(painter, line, LEFT, card.delta, font(13.5 * zoom, 600), theme.color(tone))
     line.translate(0, 20 * zoom)
     draw_text(painter, line, LEFT, card.detail, font(12 * zoom), theme.color("muted"))
+
+
+def _draw_wrong(painter: QPainter, room: QRectF, words: str, theme: Theme, zoom: float) -> None:
+    """Why there is no number, in the number's place: as large as fits."""
+    flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+    flags |= int(Qt.TextFlag.TextWordWrap)
+    for size in (15, 14, 13, 12):
+        painter.setFont(font(size * zoom, 600))
+        if painter.boundingRect(room, flags, words).height() <= room.height():
+            break
+    painter.setPen(theme.color("wrong"))
+    painter.drawText(room, flags, words)
 
 
 def _draw_small(painter: QPainter, inner: QRectF, card: Card, theme: Theme, zoom: float) -> None:
@@ -86,7 +102,12 @@ def _draw_delta_and_note(
 ) -> None:
     """The last line: how it compares at the left, where it comes from at the right."""
     face = font(13.5 * zoom, 600)
-    color = {Tone.GOOD: "compute", Tone.BAD: "warning", Tone.NEUTRAL: "muted"}[card.tone]
+    color = {
+        Tone.GOOD: "compute",
+        Tone.BAD: "warning",
+        Tone.NEUTRAL: "muted",
+        Tone.WRONG: "wrong",
+    }[card.tone]
     draw_text(painter, line, LEFT, card.delta, face, theme.color(color))
     rest = QRectF(line)
     if card.delta:

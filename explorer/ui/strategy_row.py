@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 from typing_extensions import override
 
-from explorer.model.comparison import Verdict, find_baseline, headline, speed_up
+from explorer.model.comparison import Verdict, distrust, find_baseline, headline, speed_up
 from explorer.model.device import StrategyAbility
 from explorer.model.run import Run
 from explorer.model.units import format_us
@@ -19,6 +19,7 @@ from explorer.ui.state import (
 )
 from explorer.ui.theme import Theme, font
 from explorer.ui.words import (
+    compared_words,
     ratio_words,
     short_title,
     verdict_color_name,
@@ -37,7 +38,7 @@ class RowText:
         title: The strategy.
         below: Launches, or why it is off, or how it failed; before any run what it does.
         time: The headline time, empty without a result.
-        ratio: How that compares with the baseline, empty without one.
+        ratio: How that compares with the baseline, empty without one; or that a check failed.
         verdict: Of that comparison.
         tip: All of it at length.
     """
@@ -77,17 +78,22 @@ def row_text(ability: StrategyAbility, result: SessionRun | None, runs: list[Run
     base = find_baseline(run, runs)
     found = speed_up(run, base) if base else None
     time = format_us(timed.samples.median_us) if timed else "not timed"
-    tips = [result.name, strategy_sentence(ability.spec), f"{below}; {time}"]
+    compared, verdict = compared_words(run, found)
+    doubt = distrust(run)
+    tips = [doubt, result.name, strategy_sentence(ability.spec), f"{below}; {time}"]
     if timed:
         tips.append(f"median of {timed.samples.n}, {timed.condition.value}")
-    if found and base:
-        tips.append(f"{ratio_words(found)} than {base.strategy.spec} ({found.condition.value})")
+    if found and base and found.verdict is Verdict.WITHHELD:
+        tips.append(f"The speed-up is withheld. {found.reason}" if found.reason != doubt else "")
+    elif found and base:
+        link = "as" if found.verdict is Verdict.EQUAL else "than"
+        tips.append(f"{ratio_words(found)} {link} {base.strategy.spec} ({found.condition.value})")
     return RowText(
         title=ability.title,
         below=below,
         time=time,
-        ratio=ratio_words(found) if found else "",
-        verdict=found.verdict if found else Verdict.EQUAL,
+        ratio=compared,
+        verdict=verdict,
         tip="\n".join(part for part in (*tips, reason) if part),
     )
 

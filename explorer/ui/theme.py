@@ -33,6 +33,7 @@ class Theme:
         cache: Requests that L2 served.
         playhead: The moment shown.
         warning: Something to know.
+        wrong: A check that failed.
         on_accent: Text on a filled accent.
         memory_top: Upper end of the HBM band's gradient.
         memory_bottom: Its lower end.
@@ -60,6 +61,7 @@ class Theme:
     cache: str
     playhead: str
     warning: str
+    wrong: str
     on_accent: str
     memory_top: str
     memory_bottom: str
@@ -84,18 +86,18 @@ DARK = Theme(
     name="dark", bg="#0A0E16", panel="#111826", raised="#172133", sunken="#0C1320", line="#26344D",
     text="#EAF1FA", muted="#93A4BC", faint="#5B6B84", read="#56B4E9", write="#E69F00",
     compute="#2BC79A", fused="#D98CC0", plain="#6C7C96", cache="#A9B4C4", playhead="#F0E442",
-    warning="#F08A4B", on_accent="#0B111B", memory_top="#1B2A44", memory_bottom="#121C2E",
-    memory_line="#33507A", tensor_input="#4C6FA8", tensor_made="#A87A1E", tensor_text="#FFFFFF",
-    op="#12302F",
+    warning="#F08A4B", wrong="#FF8A84", on_accent="#0B111B", memory_top="#1B2A44",
+    memory_bottom="#121C2E", memory_line="#33507A", tensor_input="#4C6FA8", tensor_made="#A87A1E",
+    tensor_text="#FFFFFF", op="#12302F",
 )  # fmt: skip
 
 LIGHT = Theme(
     name="light", bg="#F2F5FA", panel="#FFFFFF", raised="#F3F6FB", sunken="#E8EDF5",
     line="#CBD5E3", text="#101826", muted="#4A5A72", faint="#8A98AD", read="#0072B2",
     write="#B35900", compute="#00795A", fused="#A8437F", plain="#8593A8", cache="#6B7789",
-    playhead="#8A6D00", warning="#B23B00", on_accent="#FFFFFF", memory_top="#DCE7F6",
-    memory_bottom="#EDF3FB", memory_line="#9DB4D6", tensor_input="#8FB3E0", tensor_made="#EDC078",
-    tensor_text="#0B1526", op="#DDF1EA",
+    playhead="#8A6D00", warning="#B23B00", wrong="#A8001C", on_accent="#FFFFFF",
+    memory_top="#DCE7F6", memory_bottom="#EDF3FB", memory_line="#9DB4D6", tensor_input="#8FB3E0",
+    tensor_made="#EDC078", tensor_text="#0B1526", op="#DDF1EA",
 )  # fmt: skip
 
 THEMES = {theme.name: theme for theme in (DARK, LIGHT)}

@@ -11,7 +11,7 @@ from explorer.model.run import Run
 from explorer.model.timeline import TimeView
 from explorer.ui.painting import text_width
 from explorer.ui.theme import font
-from explorer.ui.words import end_label, ratio_words, run_title, verdict_color_name
+from explorer.ui.words import compared_words, end_label, run_title, verdict_color_name
 
 if TYPE_CHECKING:
     from explorer.model.lanes import Lane, Row
@@ -194,11 +194,12 @@ def lay_out(
 
 def _lane_labels(lane: "Lane", runs: Sequence[Run]) -> LaneLabels:
     time, found = end_label(lane.run, runs, lane.schedule)
+    compared, verdict = compared_words(lane.run, found)
     return LaneLabels(
         title=run_title(lane.run),
         time=time,
-        compared=ratio_words(found) if found else "",
-        compared_color=verdict_color_name(found.verdict) if found else "muted",
+        compared=compared,
+        compared_color=verdict_color_name(verdict),
     )
 
 

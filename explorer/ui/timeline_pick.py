@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from explorer.model.run import Run
 from explorer.model.timeline import TimeView
 from explorer.ui.timeline_layout import Selected, TimelineLayout, lane_of
-from explorer.ui.words import end_label, ratio_words, run_title
+from explorer.ui.words import compared_words, end_label, run_title
 
 
 def scrolled(view: TimeView, layout: TimelineLayout, by: int) -> TimeView:
@@ -57,7 +57,7 @@ def described(runs: Sequence[Run], selected: Selected) -> str:
     lines = []
     for run in runs:
         time, found = end_label(run, runs, lane_of(run).schedule)
-        words = ", ".join([time, *([ratio_words(found)] if found else [])])
+        words = ", ".join(filter(None, (time, compared_words(run, found)[0])))
         lines.append(f"{run_title(run)}: {run.error or words or 'not timed'}")
     if 0 <= selected.run < len(runs):
         run = runs[selected.run]

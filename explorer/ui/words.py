@@ -7,7 +7,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from explorer.model.comparison import SpeedUp, Verdict, find_baseline, headline, speed_up
+from explorer.model.comparison import (
+    NOT_CHECKED_WORDS,
+    SpeedUp,
+    Verdict,
+    distrust,
+    find_baseline,
+    headline,
+    speed_up,
+)
 from explorer.model.errors import UsageError
 from explorer.model.roofline import share_of_ceiling
 from explorer.model.run import Clock, Pedigree, Run, Scalar
@@ -26,6 +34,9 @@ DASH = "–"
 
 SEPARATOR = " · "
 """Between the parts of a source line."""
+
+CHECK_FAILED = "check failed"
+"""Said in the place of a speed-up, of a run whose results or randomness are wrong."""
 
 STALE_CEILINGS = "above the measured ceiling: measure the ceilings again"
 """Said in the place of a share over 1, which would be a lie of the ceiling's."""
@@ -98,18 +109,32 @@ def run_color_name(run: Run) -> str:
 
 def verdict_color_name(verdict: Verdict) -> str:
     """The theme colour of a comparison: faster is good, slower is worth a look."""
-    return {Verdict.FASTER: "compute", Verdict.SLOWER: "warning", Verdict.EQUAL: "muted"}[verdict]
+    return {
+        Verdict.FASTER: "compute",
+        Verdict.SLOWER: "warning",
+        Verdict.EQUAL: "muted",
+        Verdict.WITHHELD: "wrong",
+    }[verdict]
 
 
 def ratio_words(found: SpeedUp) -> str:
-    """``1.42× faster``, ``1.10× slower`` or words where the quartile ranges overlap."""
-    if found.verdict is Verdict.EQUAL:
+    """``1.42× faster``, ``1.10× slower`` or words where there must be no number."""
+    if found.ratio is None or found.verdict is Verdict.EQUAL:
         return found.text
-    word = found.verdict.value
+    word = (
+        found.verdict.value if found.is_checked else f"{found.verdict.value}, {NOT_CHECKED_WORDS}"
+    )
     ratio = found.ratio if found.verdict is Verdict.FASTER else 1 / found.ratio
     if ratio < 1.005:
         return f"{percent(ratio - 1)} {word}"
     return f"{format_ratio(ratio)} {word}"
+
+
+def compared_words(run: Run, found: SpeedUp | None) -> tuple[str, Verdict]:
+    """How a run compares, and of which kind that is; a check that failed comes before all else."""
+    if distrust(run):
+        return CHECK_FAILED, Verdict.WITHHELD
+    return (ratio_words(found), found.verdict) if found else ("", Verdict.EQUAL)
 
 
 def end_label(run: Run, runs: Sequence[Run], made: Schedule | None) -> tuple[str, SpeedUp | None]:

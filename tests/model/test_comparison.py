@@ -6,15 +6,34 @@ import pytest
 
 from explorer.model.comparison import (
     EQUAL_WORDS,
+    NOT_CHECKED_WORDS,
+    WITHHELD_WORDS,
     Condition,
     Verdict,
+    check_words,
+    distrust,
     find_baseline,
     headline,
     ranges_overlap,
     speed_up,
 )
-from explorer.model.run import Clock, Direction, Run, Samples, StrategyInfo, Timing
-from tests.fixtures_runs import compiled_attention, cpu_attention, eager_attention, failed_run
+from explorer.model.run import (
+    Clock,
+    Direction,
+    DistributionCheck,
+    Run,
+    Samples,
+    StrategyInfo,
+    Timing,
+)
+from tests.fixtures_runs import (
+    compiled_attention,
+    cpu_attention,
+    eager_attention,
+    failed_run,
+    wrong_randomness,
+    wrong_result,
+)
 
 
 def samples(q1_us: float, median_us: float, q3_us: float) -> Samples:
@@ -125,3 +144,63 @@ def test_other_work_is_no_baseline() -> None:
         replace(eager, strategy=StrategyInfo(name="sdpa")),
     )
     assert find_baseline(run, (*others, run)) is None
+
+
+def test_a_wrong_result_has_no_speed_up() -> None:
+    eager, run = eager_attention(), wrong_result(compiled_attention())
+    found = speed_up(run, eager)
+    assert found is not None
+    assert (found.verdict, found.ratio, found.text) == (Verdict.WITHHELD, None, WITHHELD_WORDS)
+    assert found.reason == distrust(run) == (
+        "Its result is wrong: it is off by up to 2.1e-01 from the fp64 reference, "
+        "eager by 3.9e-03."
+    )  # fmt: skip
+
+
+def test_nothing_is_faster_than_a_wrong_baseline() -> None:
+    found = speed_up(compiled_attention(), wrong_result(eager_attention()))
+    assert found is not None
+    assert (found.verdict, found.ratio) == (Verdict.WITHHELD, None)
+    assert found.reason.startswith("eager is no baseline. Its result is wrong")
+
+
+def test_wrong_times_that_overlap_are_withheld_too() -> None:
+    eager = eager_attention()
+    found = speed_up(replace(wrong_randomness(eager), id="again"), eager)
+    assert found is not None
+    assert found.verdict is Verdict.WITHHELD
+
+
+def test_wrong_randomness_is_told_with_the_rate_that_the_kernel_has() -> None:
+    assert distrust(wrong_randomness(compiled_attention())) == (
+        "Its randomness is wrong: share of probabilities kept, 1 − p: 0.8008, expected 0.8984 "
+        "± 0.0005 (230 of 256; the chain asks for 0.9)."
+    )
+
+
+def test_a_rate_that_is_met_is_told_without_a_second_one() -> None:
+    check = DistributionCheck(
+        name="share kept", expected=0.9, observed=0.9001, tolerance=0.0002, passed=True, nominal=0.9
+    )
+    assert check_words(check) == "share kept: 0.9001, expected 0.9 ± 0.0002"
+
+
+@pytest.mark.parametrize(
+    ("n", "words"), [(1, "a value of it is no finite number"), (4096, "4,096 values of it are no")]
+)
+def test_values_that_are_not_finite_come_first(n: int, words: str) -> None:
+    run = wrong_result(wrong_randomness(compiled_attention()))
+    assert run.accuracy is not None
+    run = replace(run, accuracy=replace(run.accuracy, not_finite=n))
+    assert words in distrust(run)
+
+
+def test_what_was_not_checked_says_so() -> None:
+    eager, run = eager_attention(), compiled_attention()
+    for pair in ((replace(run, accuracy=None), eager), (run, replace(eager, accuracy=None))):
+        found = speed_up(*pair)
+        assert found is not None
+        assert found.verdict is Verdict.FASTER
+        assert found.text.endswith(f"×, {NOT_CHECKED_WORDS}")
+    assert distrust(replace(run, accuracy=None)) == ""
+    assert distrust(run) == ""
