@@ -5,11 +5,14 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, QTimer
 
 from explorer.model.device import Abilities, Ceilings
+from explorer.model.errors import UsageError
 from explorer.model.messages import (
     CeilingsMeasured,
     CeilingsRequest,
     GraphCaptured,
     GraphRequest,
+    GroupingFound,
+    GroupingRequest,
     Progress,
     Reply,
     RequestDone,
@@ -18,11 +21,21 @@ from explorer.model.messages import (
     RunRequest,
     Stage,
 )
-from explorer.model.run import Scalar
-from explorer.ui.state import WorkerPhase, run_blocker, wanted_strategies
+from explorer.model.run import Run, Scalar
+from explorer.model.strategies import is_plan, plan_spec
+from explorer.ui.plan_state import (
+    COMPILED,
+    inductor_plan,
+    is_plan_run,
+    plan_text,
+    plan_to_run,
+)
+from explorer.ui.state import WorkerPhase, run_blocker, swept_plans, wanted_strategies
 from explorer.ui.store import Store
 from explorer.ui.worker_process import WorkerProcess
 
+SWEEP_TIMING_S = 0.3
+"""Seconds spent timing each plan of a sweep: there may be 256."""
 CAPTURE_DELAY_MS = 250
 """A setting that is being typed is captured when the typing pauses."""
 
@@ -36,6 +49,7 @@ class Session(QObject):
         self._worker = worker
         self._has_run = False
         self._shows_next = False
+        self._plan_to_show: str | None = None
         self._capture_timer = QTimer(self, interval=CAPTURE_DELAY_MS, singleShot=True)
         self._capture_timer.timeout.connect(self._capture)
         worker.starting.connect(self._update_phase)
@@ -45,6 +59,7 @@ class Session(QObject):
         worker.failed.connect(self._on_failed)
         store.parameters_changed.connect(self._capture_timer.start)
         store.device_changed.connect(self._update_phase)
+        store.sweep_requested.connect(self.sweep)
 
     def start(self) -> None:
         """Have a worker warm, so that the first run need not wait for torch's import."""
@@ -57,28 +72,80 @@ class Session(QObject):
         if blocker is not None:
             self._store.tell(blocker)
             return
-        self._store.dismiss_notice()
-        self._has_run = self._shows_next = True
-        self._store.set_progress(Progress(stage=Stage.STARTING, sentence="Waiting for the worker"))
-        self._worker.send(
+        wanted = wanted_strategies(state)
+        plan = plan_to_run(state) if any(map(is_plan, wanted)) and state.planning else None
+        # Who draws a plan and runs it wants to see it, whatever else is measured beside it.
+        self._plan_to_show = plan.text if plan else None
+        self._shows_next = plan is None or state.shown is None
+        self._send_run(
             RunRequest(
                 chain=state.chain,
-                parameters=dict(state.parameters.values) if self._knows_device else self._typed(),
-                strategies=wanted_strategies(state),
+                parameters=self._parameters,
+                strategies=wanted,
                 device=self._device,
             )
         )
+
+    def sweep(self) -> None:
+        """Measure every plan of the chosen chain, and Inductor's own where no run shows it."""
+        state = self._store.state
+        try:
+            plans = swept_plans(state)
+        except UsageError as error:
+            self._store.tell(str(error))
+            return
+        known = inductor_plan(state)
+        specs = tuple(plan_spec(plan.text) for plan in plans)
+        self._plan_to_show = None
+        self._shows_next = state.shown is None
+        self._send_run(
+            RunRequest(
+                chain=state.chain,
+                parameters=self._parameters,
+                strategies=specs if known else (COMPILED, *specs),
+                device=self._device,
+                timing_s=SWEEP_TIMING_S,
+            )
+        )
+
+    def _send_run(self, request: RunRequest) -> None:
+        self._has_run = True
+        self._store.dismiss_notice()
+        self._store.set_progress(Progress(stage=Stage.STARTING, sentence="Waiting for the worker"))
+        self._worker.send(request)
         self._update_phase()
+
+    def ask_inductor(self) -> None:
+        """Take Inductor's own grouping as the plan, from a run if there is one, else by asking."""
+        state = self._store.state
+        known = inductor_plan(state)
+        if known is not None:
+            self._store.plan.edit(known)
+        elif state.parameters.errors:
+            self._store.tell(next(iter(state.parameters.errors.values())))
+        elif not state.asking:
+            self._store.plan.set_asking(True)
+            self._worker.send(
+                GroupingRequest(chain=state.chain, parameters=self._parameters, device=self._device)
+            )
 
     def cancel(self) -> None:
         """Give up the run; what it has finished stays in the list."""
         if not self._has_run:
+            self._cancel_asking()
             return
         self._has_run = False
         self._store.set_progress(None)
+        self._store.plan.set_asking(False)
         self._worker.cancel()
         self._update_phase()
         self._store.tell("Cancelled; strategies that were done are in the list.", is_error=False)
+
+    def _cancel_asking(self) -> None:
+        if self._store.state.asking:
+            self._store.plan.set_asking(False)
+            self._worker.cancel()
+            self._update_phase()
 
     def measure_ceilings(self) -> None:
         """Measure what the device reaches afresh."""
@@ -103,9 +170,12 @@ class Session(QObject):
     def _knows_device(self) -> bool:
         return self._store.state.chosen_device is not None
 
-    def _typed(self) -> dict[str, Scalar]:
-        """Only what was typed: the worker knows its device and so the defaults."""
+    @property
+    def _parameters(self) -> dict[str, Scalar]:
+        """Of the next run; what was typed until the device is known, and so the defaults."""
         parameters = self._store.state.parameters
+        if self._knows_device:
+            return dict(parameters.values)
         return {name: parameters.values[name] for name in parameters.texts}
 
     def _capture(self) -> None:
@@ -127,15 +197,18 @@ class Session(QObject):
             self._store.tell(sentence, is_error=False)
 
     def _on_reply(self, reply: Reply) -> None:
-        is_capture = isinstance(self._worker.current, GraphRequest)
+        current = self._worker.current
+        if isinstance(current, GroupingRequest):
+            self._on_grouping_reply(reply, current)
+            return
+        is_capture = isinstance(current, GraphRequest)
         if isinstance(reply, Progress):
             if not is_capture:
                 self._store.set_progress(reply)
         elif isinstance(reply, GraphCaptured):
             self._take_graph(reply)
         elif isinstance(reply, RunFinished):
-            self._store.add_runs([reply.run], show=self._shows_next)
-            self._shows_next = self._shows_next and not reply.run.launches
+            self._take_run(reply.run)
             if reply.run.error is not None:
                 self._store.tell(f"{reply.run.strategy.spec}: {reply.run.error}")
         elif isinstance(reply, CeilingsMeasured):
@@ -145,6 +218,22 @@ class Session(QObject):
         elif isinstance(reply, RequestDone) and not is_capture:
             self._has_run = False
             self._store.set_progress(None)
+            self._update_phase()
+
+    def _take_run(self, run: Run) -> None:
+        is_drawn = is_plan_run(run) and plan_text(run) == self._plan_to_show
+        self._store.add_runs([run], show=self._shows_next or is_drawn)
+        self._shows_next = self._shows_next and not run.launches
+
+    def _on_grouping_reply(self, reply: Reply, request: GroupingRequest) -> None:
+        """Inductor's answer is taken; while it is compiling, nothing is said of it elsewhere."""
+        if isinstance(reply, GroupingFound):
+            if request.chain == self._store.state.chain:
+                self._store.plan.take_grouping(reply)
+        elif isinstance(reply, RequestFailed):
+            self._store.tell(reply.sentence)
+        elif isinstance(reply, RequestDone):
+            self._store.plan.set_asking(False)
             self._update_phase()
 
     def _take_graph(self, captured: GraphCaptured) -> None:
@@ -168,6 +257,7 @@ class Session(QObject):
 
     def _on_failed(self, sentence: str) -> None:
         self._has_run = False
+        self._store.plan.set_asking(False)
         self._store.set_progress(None)
         self._store.set_worker(WorkerPhase.FAILED, "worker failed")
         self._store.tell(sentence)

@@ -13,9 +13,32 @@ from explorer.chains.descriptor import Chain
 from explorer.model.comparison import is_comparable
 from explorer.model.device import Abilities, Device, DeviceAbility, DeviceKind, StrategyAbility
 from explorer.model.errors import UsageError
-from explorer.model.messages import GraphCaptured, Progress
+from explorer.model.fusion import FusionPlan, sweep_plans
+from explorer.model.messages import GraphCaptured, GroupingFound, Progress
 from explorer.model.run import Run, Scalar
-from explorer.model.strategies import DEFAULT_SPECS, STRATEGIES, all_specs, parse_spec
+from explorer.model.strategies import (
+    DEFAULT_SPECS,
+    PLAN,
+    STRATEGIES,
+    all_specs,
+    is_plan,
+    parse_spec,
+    plan_sentence,
+    plan_spec,
+)
+from explorer.ui.plan_state import (
+    current_text,
+    is_plan_run,
+    list_name,
+    plan_result,
+    plan_text,
+    plan_to_run,
+)
+
+YOUR_PLAN = "Your fusion"
+"""What the plan drawn by hand is called in lists; among the strategies it stands as ``plan``."""
+PLAN_PLACE = 1
+"""Its place in the list of strategies: behind the baseline."""
 
 
 class WorkerPhase(StrEnum):
@@ -115,6 +138,10 @@ class State:
         progress: Where a request stands; None when none is in progress.
         abilities: What the worker can do; None until it said so.
         captured: Op graph of the chosen chain; None until captured.
+        plans: Fusion plan drawn by hand, by the id of its chain.
+        planning: The op graph shows that plan rather than the shown run.
+        grouping: Inductor's own grouping, as it was last asked for; None if it never was.
+        asking: Inductor is being asked for it.
         notice: What the message bar says.
     """
 
@@ -133,6 +160,10 @@ class State:
     progress: Progress | None = None
     abilities: Abilities | None = None
     captured: GraphCaptured | None = None
+    plans: Mapping[str, FusionPlan] = field(default_factory=dict)
+    planning: bool = False
+    grouping: GroupingFound | None = None
+    asking: bool = False
     notice: Notice | None = None
 
     @property
@@ -196,21 +227,32 @@ def peers(state: State) -> tuple[SessionRun, ...]:
 
     That is the newest run of each strategy that did the shown run's work (the newest that did not
     fail, if there is one), the shown one in the place of its strategy's newest, the compared run
-    and every pinned one; in the order of the table of strategies.
+    and every pinned one; in the order of the table of strategies. A fusion plan is a strategy of
+    its own, and of all plans that were run only the one drawn is among them.
     """
     shown = state.shown_run
     if shown is None:
         return ()
     newest: dict[str, SessionRun] = {}
+    current = current_text(state)
     for item in state.runs:
-        spec = item.run.strategy.spec
-        if is_comparable(item.run, shown.run) and (item.run.launches or spec not in newest):
-            newest[spec] = item
-    newest[shown.run.strategy.spec] = shown
+        if is_plan_run(item.run) and plan_text(item.run) != current:
+            continue
+        name = list_name(item.run)
+        if is_comparable(item.run, shown.run) and (item.run.launches or name not in newest):
+            newest[name] = item
+    newest[list_name(shown.run)] = shown
     wanted = {*(item.key for item in newest.values()), state.compared}
     found = [item for item in state.runs if item.pinned or item.key in wanted]
-    order = {spec: place for place, spec in enumerate(all_specs())}
-    return tuple(sorted(found, key=lambda item: order.get(item.run.strategy.spec, len(order))))
+    specs = list(all_specs())
+    specs.insert(PLAN_PLACE, PLAN)
+    order = {spec: place for place, spec in enumerate(specs)}
+
+    def place(item: SessionRun) -> int:
+        spec = PLAN if is_plan_run(item.run) else item.run.strategy.spec
+        return order.get(spec, len(order))
+
+    return tuple(sorted(found, key=place))
 
 
 def drawn(state: State) -> tuple[SessionRun, ...]:
@@ -228,6 +270,8 @@ def result_of(state: State, spec: str) -> SessionRun | None:
     shown = state.shown_run
     if shown is None:
         return None
+    if is_plan(spec):
+        return plan_result(state)
     fit = [
         item
         for item in peers(state)
@@ -245,10 +289,13 @@ def strategy_abilities(state: State) -> tuple[StrategyAbility, ...]:
     """
     ability = state.device_ability
     known = [_as_in_table(each) for each in ability.strategies] if ability else list(_table())
+    plan = next((each for each in known if is_plan(each.spec)), None)
+    known = [each for each in known if not is_plan(each.spec)]
+    known.insert(PLAN_PLACE, _your_plan(plan))
     specs = {strategy.spec for strategy in known}
     for item in peers(state):
         strategy = item.run.strategy
-        if strategy.spec not in specs:
+        if strategy.spec not in specs and not is_plan_run(item.run):
             specs.add(strategy.spec)
             reason = "This release cannot run it; the result is from a recording."
             title = strategy.title or strategy.spec
@@ -262,11 +309,20 @@ def strategy_abilities(state: State) -> tuple[StrategyAbility, ...]:
 
 def strategy_sentence(spec: str) -> str:
     """What a strategy does, empty if the table does not know it."""
+    if is_plan(spec):
+        return plan_sentence()
     for strategy in STRATEGIES:
         for variant_spec, variant in zip(strategy.specs, strategy.variants, strict=True):
             if variant_spec == spec:
                 return variant.sentence
     return ""
+
+
+def _your_plan(ability: StrategyAbility | None) -> StrategyAbility:
+    """The row of the plan drawn by hand, which runs wherever the device does not say otherwise."""
+    if ability is None:
+        return StrategyAbility(spec=PLAN, title=YOUR_PLAN, available=True)
+    return replace(ability, spec=PLAN, title=YOUR_PLAN)
 
 
 def _table() -> Iterator[StrategyAbility]:
@@ -283,12 +339,20 @@ def _as_in_table(ability: StrategyAbility) -> StrategyAbility:
 
 
 def wanted_strategies(state: State) -> tuple[str, ...]:
-    """The strategies of the next run: toggled on and available, in the order they are listed."""
+    """The strategies of the next run: toggled on and available, in the order they are listed.
+
+    The plan drawn by hand is written out: ``plan:scale+mask|softmax``.
+    """
     listed = strategy_abilities(state)
     unavailable = {strategy.spec for strategy in listed if not strategy.available}
     order = {strategy.spec: place for place, strategy in enumerate(listed)}
     wanted = [spec for spec in state.strategies if spec not in unavailable]
-    return tuple(sorted(wanted, key=lambda spec: order.get(spec, len(order))))
+    wanted.sort(key=lambda spec: order.get(spec, len(order)))
+    plan = plan_to_run(state)
+    written = plan_spec(plan.text) if plan else None
+    return tuple(
+        spec for spec in (written if each == PLAN else each for each in wanted) if spec is not None
+    )
 
 
 def run_blocker(state: State) -> str | None:
@@ -300,3 +364,18 @@ def run_blocker(state: State) -> str | None:
     if not wanted_strategies(state):
         return "No strategy is switched on; switch one on in the list of strategies."
     return None
+
+
+def swept_plans(state: State) -> tuple[FusionPlan, ...]:
+    """Every plan of the chosen chain, for a sweep.
+
+    Raises:
+        UsageError: There are none or too many, or none can be run now; one sentence why.
+    """
+    if state.worker.phase is WorkerPhase.BUSY:
+        raise UsageError("A run is in progress; Cancel ends it.")
+    if state.parameters.errors:
+        raise UsageError(next(iter(state.parameters.errors.values())))
+    if state.captured is None:
+        raise UsageError("The chain's ops are not known yet; the worker is capturing them.")
+    return sweep_plans(state.captured.graph, state.chain)

@@ -10,6 +10,8 @@ from explorer.chains import find_chain
 from explorer.model.device import Abilities
 from explorer.model.messages import GraphCaptured, Progress
 from explorer.model.run import Run
+from explorer.ui.plan_history import RemovalStep
+from explorer.ui.plan_store import PlanEditing, kept
 from explorer.ui.state import (
     Notice,
     SessionRun,
@@ -44,6 +46,8 @@ class Store(QObject):
         abilities_changed: The worker said what it can do.
         captured_changed: The chosen chain's op graph arrived or went.
         notice_changed: The message bar has something to say, or nothing more.
+        plan_changed: The fusion plan, or whether the op graph shows it, changed.
+        sweep_requested: Every plan of the chosen chain is to be run.
     """
 
     chain_changed = Signal()
@@ -61,11 +65,13 @@ class Store(QObject):
     abilities_changed = Signal()
     captured_changed = Signal()
     notice_changed = Signal()
+    plan_changed = Signal()
+    sweep_requested = Signal()
 
     def __init__(self, state: State | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._state = state or State()
-        self._removed: tuple[tuple[int, SessionRun], ...] = ()
+        self.plan = PlanEditing(self)
         self._check_parameters()
 
     @property
@@ -89,11 +95,13 @@ class Store(QObject):
         find_chain(chain_id)
         if chain_id == self._state.chain:
             return
-        self._set(chain=chain_id, captured=None)
+        self._set(chain=chain_id, captured=None, **kept(self._state, chain_id))
         self._check_parameters({})
         self.chain_changed.emit()
         self.parameters_changed.emit()
         self.captured_changed.emit()
+        self.strategies_changed.emit()
+        self.plan_changed.emit()
 
     def set_parameter(self, name: str, text: str) -> None:
         """Take what was typed, valid or not; an empty text means the default."""
@@ -172,13 +180,20 @@ class Store(QObject):
             self._replace_run(replace(item, pinned=pinned))
 
     def remove_run(self, key: str) -> None:
-        """Take a run out of the list; :meth:`undo_remove` brings it back."""
+        """Take a run out of the list; :meth:`undo` brings it back."""
+        item = self._state.find_run(key)
+        if item is None:
+            return
+        self.plan.removed(self._state.runs.index(item), item)
+        self.take_off(key)
+
+    def take_off(self, key: str) -> None:
+        """Take a run out of the list, without remembering that it was there."""
         item = self._state.find_run(key)
         if item is None:
             return
         place = self._state.runs.index(item)
         rest = tuple(other for other in self._state.runs if other.key != key)
-        self._removed = (*self._removed, (place, item))
         compared = None if self._state.compared == key else self._state.compared
         shown, was_shown = self._state.shown, self._state.shown == key
         if was_shown:
@@ -192,31 +207,34 @@ class Store(QObject):
         self.shown_changed.emit()
         self.tell(f"{item.name} was taken off the list.", is_error=False, can_undo=True)
 
-    def undo_remove(self) -> None:
-        """Bring back the run that was taken out last, where it was."""
-        if not self._removed:
-            return
-        *rest, (place, item) = self._removed
-        self._removed = tuple(rest)
-        runs = list(self._state.runs)
-        runs.insert(min(place, len(runs)), item)
+    def bring_back(self, step: RemovalStep) -> None:
+        """Put a run where it was before it was taken off the list."""
+        item, runs = step.item, list(self._state.runs)
+        runs.insert(min(step.place, len(runs)), item)
         self._set(runs=tuple(runs))
         self.runs_changed.emit()
         self.dismiss_notice()
         if self._state.shown is None and item.run.launches:
             self.show_run(item.key)
 
+    def undo_remove(self) -> None:
+        """Bring back the run that was taken out last, where it was."""
+        self.plan.undo_removal()
+
     @property
     def can_undo(self) -> bool:
         """Whether a removed run can be brought back."""
-        return bool(self._removed)
+        return self.plan.history.last_removal() is not None
 
     def show_run(self, key: str) -> None:
-        """Show a run; the playhead goes to its start."""
+        """Show a run; the playhead goes to its start, and the op graph shows it too."""
+        if key == self._state.shown and self._state.planning:
+            self._set(planning=False)
+            self.plan_changed.emit()
         if key == self._state.shown or self._state.find_run(key) is None:
             return
         compared = None if self._state.compared == key else self._state.compared
-        self._set(shown=key, compared=compared, launch=None)
+        self._set(shown=key, compared=compared, launch=None, planning=False)
         self.set_playhead(0.0)
         self.shown_changed.emit()
 
@@ -293,6 +311,10 @@ class Store(QObject):
         if self._state.notice is not None:
             self._set(notice=None)
             self.notice_changed.emit()
+
+    def change(self, **changes: Any) -> None:
+        """Replace parts of the state and tell nobody: for the parts of the store alone."""
+        self._set(**changes)
 
     def _set(self, **changes: Any) -> None:
         self._state = replace(self._state, **changes)
