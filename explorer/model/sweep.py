@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from explorer.model.comparison import Condition, headline, is_comparable
+from explorer.model.comparison import Condition, distrust, headline, is_comparable
 from explorer.model.errors import UsageError
 from explorer.model.fusion import (
+    INDUCTOR,
     MOST_SWEPT_LINKS,
     FusionPlan,
     fusable_links,
@@ -91,7 +92,7 @@ class Sweep:
         points: A plan each, the newest run of it; most kernels in the plan first.
         eager: The chain as written, if it ran.
         compiled: `torch.compile`, if it ran.
-        inductor: Its grouping, None if it did not run.
+        inductor: Inductor's own grouping, None if no run shows it.
         pedigree: Of all bytes here, None if no one pedigree is known of every plan.
         condition: Of all times here, None if nothing was timed.
         front: The plans that no other beats, least traffic first.
@@ -178,7 +179,7 @@ def sweep_of(runs: Sequence[Run], anchor: Run | None = None) -> Sweep | None:
         points=points,
         eager=_point(eager, None, pedigree, condition) if eager else None,
         compiled=_point(compiled, None, pedigree, condition) if compiled else None,
-        inductor=plan_of_launches(graph, compiled.launches) if compiled else None,
+        inductor=_inductor(alike, graph, compiled),
         pedigree=pedigree,
         condition=condition,
         front=pareto_front(points),
@@ -272,6 +273,14 @@ def _newest(runs: Sequence[Run], spec: str) -> Run | None:
     return fit[-1] if fit else None
 
 
+def _inductor(alike: Sequence[Run], graph: OpGraph, compiled: Run | None) -> FusionPlan | None:
+    """What the launches of `torch.compile` show, else what a run of that preset found."""
+    if compiled is not None:
+        return plan_of_launches(graph, compiled.launches)
+    asked = [r for r in alike if r.strategy.name == PLAN and r.strategy.option == INDUCTOR]
+    return next((plan for run in reversed(asked) if (plan := plan_of_run(run, graph))), None)
+
+
 def _common_pedigree(runs: Sequence[Run]) -> Pedigree | None:
     """The strongest pedigree that every run with launches has; bytes of two are not compared."""
     traffics = [run_traffic(run) for run in runs if run.launches]
@@ -301,16 +310,5 @@ def _point(
         bytes_written=written,
         launches=sum(not launch.is_helper for launch in run.launches),
         peak_bytes=peak_bytes(run),
-        distrust=_distrust(run),
+        distrust=run.error or distrust(run),
     )
-
-
-def _distrust(run: Run) -> str:
-    if run.error is not None:
-        return run.error
-    accuracy = run.accuracy
-    if accuracy is not None and not accuracy.passed:
-        return "Its values differ from the reference by more than is allowed."
-    if accuracy is not None and not all(check.passed for check in accuracy.distribution):
-        return "The check of its random numbers failed."
-    return ""

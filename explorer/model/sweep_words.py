@@ -23,6 +23,24 @@ def findings(sweep: Sweep) -> tuple[str, ...]:
     return tuple(sentence for sentence in found if sentence)
 
 
+def short_finding(sweep: Sweep) -> str:
+    """The most telling finding without the plans' names, for where there is one line."""
+    fused, fastest = sweep.most_fused, sweep.fastest
+    if fastest is None:
+        return next(iter(findings(sweep)), "")
+    time = format_us(fastest.median_us)
+    if fused is None or len(sweep.usable) < 2:
+        return f"Fastest so far: {kernels_words(fastest)} in {time}."
+    if fused is fastest:
+        return f"The most fused plan is the fastest: {time}."
+    if _is_as_fast(fused, fastest):
+        return "The most fused plan is as fast as any within noise."
+    return (
+        f"The most fused plan is not the fastest: {kernels_words(fused)} in "
+        f"{format_us(fused.median_us)}, {kernels_words(fastest)} in {time}."
+    )
+
+
 def tags(sweep: Sweep, point: SweepPoint) -> tuple[str, ...]:
     """What a point is the best or the choice of: ``("fastest", "Inductor's choice")``."""
     named = (
@@ -32,7 +50,7 @@ def tags(sweep: Sweep, point: SweepPoint) -> tuple[str, ...]:
         (sweep.inductor_point, "Inductor's choice"),
     )
     found = [word for best, word in named if best is point]
-    if point in sweep.front and len(sweep.front) > 1:
+    if len(sweep.front) > 1 and any(other is point for other in sweep.front):
         found.append("on the front")
     return tuple(found)
 

@@ -17,7 +17,7 @@ from explorer.model.sweep import (
     rank_correlation,
     sweep_of,
 )
-from explorer.model.sweep_words import findings, pedigree_words, point_words, tags
+from explorer.model.sweep_words import findings, pedigree_words, point_words, short_finding, tags
 from tests.fixtures_runs import CPU, cpu_attention, eager_attention
 from tests.fixtures_sweep import (
     MEASURED,
@@ -216,6 +216,13 @@ def test_inductors_choice_may_not_have_run_yet() -> None:
     assert made([plan_run(BEST)]).inductor is None
 
 
+def test_a_run_of_that_preset_shows_inductors_choice_too() -> None:
+    run = plan_run(BEST)
+    asked = replace(run, strategy=replace(run.strategy, option="inductor"))
+    sweep = made([plan_run(ALL), asked])
+    assert sweep.inductor_point is at(sweep, BEST)
+
+
 def test_wrong_values_and_failures_do_not_count() -> None:
     sweep = made([*scores_sweep()[:6], broken(plan_run(BEST)), wrong(plan_run(ALL))])
     assert not at(sweep, BEST).is_placed
@@ -249,6 +256,19 @@ def test_says_that_the_most_fused_is_not_the_fastest() -> None:
         f"The most fused plan is not the fastest: {BEST} in 2 kernels takes 2.67 ms; "
         f"{ALL} in 1 kernel takes 2.82 ms and writes 3.22 GB where the plan needs 1.07 GB."
     )
+
+
+def test_the_short_finding_names_no_plan() -> None:
+    whole = short_finding(made(scores_sweep()))
+    assert whole == (
+        "The most fused plan is not the fastest: 1 kernel in 2.82 ms, 2 kernels in 2.67 ms."
+    )
+    best = short_finding(made([plan_run(BEST), timed(plan_run(ALL), 2400.0)]))
+    assert best == "The most fused plan is the fastest: 2.40 ms."
+    alike = short_finding(made([plan_run(BEST), timed(plan_run(ALL), 2672.0)]))
+    assert alike == "The most fused plan is as fast as any within noise."
+    assert short_finding(made([plan_run(BEST)])) == "Fastest so far: 2 kernels in 2.67 ms."
+    assert "not used" in short_finding(made([broken(plan_run(ALL))]))
 
 
 @pytest.mark.parametrize(
