@@ -57,6 +57,19 @@ def save_recording(path: Path, runs: Sequence[Run]) -> None:
         raise _unwritable(path, error) from error
 
 
+def save_text(path: Path, text: str) -> None:
+    """Write a text to ``path``, whole or not at all.
+
+    Raises:
+        RecordingError: The file cannot be written; the sentence says why.
+    """
+    try:
+        # A recording may hold halves of characters, which no file can.
+        write_atomically(path, text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
 def check_writable(path: Path) -> None:
     """Find out before a long run whether ``path`` can be written; nothing is left behind.
 

@@ -102,6 +102,14 @@ def read_seed(text: str) -> int:
     return int(text)
 
 
+def read_share(text: str) -> float:
+    """A percentage such as ``1%``, as a share: 0.01."""
+    found = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,6})?|\.[0-9]{1,6})%", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no percentage such as 1% or 0.5%")
+    return float(found[1]) / 100
+
+
 def make_parser() -> Parser:
     """The whole grammar."""
     parser = Parser(
@@ -116,6 +124,7 @@ def make_parser() -> Parser:
     _add_run(commands)
     _add_export(commands)
     _add_show(commands)
+    _add_check(commands)
     _add_doctor(commands)
     worker = commands.add_parser("worker", help="the worker's loop on stdin and stdout")
     worker.add_argument("--session", help=argparse.SUPPRESS)
@@ -136,6 +145,12 @@ def _add_worker_python(
     )
 
 
+def _add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device", default="auto", type=read_device, metavar="D", help="auto, cpu, cuda, cuda:N"
+    )
+
+
 def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="JSON alone on stdout")
 
@@ -153,8 +168,9 @@ def _add_run(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--strategy",
         action="append",
         metavar="S",
-        help="eager, compile, compile:MODE, cudagraph, sdpa; may be repeated (default: eager and "
-        "compile)",
+        help="eager, compile, compile:MODE, cudagraph, sdpa, plan:scale+mask|softmax (+ within a "
+        "kernel, | between kernels), plan:each, plan:inductor, plan:all, plan:* for every plan; "
+        "may be repeated (default: eager and compile)",
     )
     parser.add_argument(
         "--set",
@@ -166,9 +182,7 @@ def _add_run(commands: "argparse._SubParsersAction[Parser]") -> None:
         help="a parameter of the chain; may be repeated",
     )
     parser.add_argument("--backward", action="store_true", help="forward and backward")
-    parser.add_argument(
-        "--device", default="auto", type=read_device, metavar="D", help="auto, cpu, cuda, cuda:N"
-    )
+    _add_device(parser)
     _add_worker_python(parser)
     parser.add_argument("--seed", default=0, type=read_seed, metavar="N")
     for later in ("--sweep", "--input", "--init"):
@@ -178,9 +192,16 @@ def _add_run(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 
 def _add_export(commands: "argparse._SubParsersAction[Parser]") -> None:
-    parser = commands.add_parser("export", help="make a picture of a recording")
+    parser = commands.add_parser(
+        "export", help="make a picture of a recording, or a module of its fusion plan"
+    )
     parser.add_argument("file", type=Path, metavar="FILE", help="a recording (.kx)")
-    parser.add_argument("out", type=Path, metavar="OUT", help="a .png file")
+    parser.add_argument(
+        "out", type=Path, metavar="OUT", help="a .png file, or a .py file for a fusion plan"
+    )
+    parser.add_argument(
+        "--plan", metavar="TEXT", help="which plan goes into the .py file (default: the last)"
+    )
     parser.add_argument("--view", default="window", metavar="V", help=", ".join(VIEWS))
     parser.add_argument(
         "--size", default=Size(width=1440, height=900), type=read_size, metavar="WxH"
@@ -199,6 +220,28 @@ def _add_export(commands: "argparse._SubParsersAction[Parser]") -> None:
 def _add_show(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = commands.add_parser("show", help="the table of a recording")
     parser.add_argument("file", type=Path, metavar="FILE", help="a recording (.kx)")
+    parser.add_argument("--plan", metavar="TEXT", help="only the runs of this fusion plan")
+    parser.add_argument(
+        "--raw", action="store_true", help="the compiler's own words on what it did not fuse"
+    )
+    _add_json(parser)
+
+
+def _add_check(commands: "argparse._SubParsersAction[Parser]") -> None:
+    parser = commands.add_parser(
+        "check", help="measure a recording's fusion plans again; fails where one got worse"
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="a recording (.kx)")
+    parser.add_argument(
+        "--bytes", default=0.01, type=read_share, metavar="P%",
+        help="how much more a run may read and write (default: 1%%)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--time", default=0.03, type=read_share, metavar="P%",
+        help="how much longer it may take on the same device (default: 3%%)",
+    )  # fmt: skip
+    _add_device(parser)
+    _add_worker_python(parser)
     _add_json(parser)
 
 

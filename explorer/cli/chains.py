@@ -5,9 +5,14 @@ from typing import Any
 
 from explorer.chains import CHAINS, find_chain
 from explorer.chains.descriptor import Chain, Parameter
-from explorer.cli.table import Column, render
+from explorer.cli.plans import PLAN_FORMS, plan_example
+from explorer.cli.table import Column, render, shortened
 from explorer.cli.terminal import DONE, write_json, write_lines
 from explorer.model.device import DeviceKind
+from explorer.model.fusion import BETWEEN, WITHIN
+from explorer.model.strategies import plan_spec
+
+OPS_WIDTH = 64
 
 
 def execute(options: Namespace) -> int:
@@ -42,6 +47,7 @@ def chain_to_plain(chain: Chain) -> dict[str, Any]:
         "ops": [
             {"name": op.name, "detail": op.detail, "output": op.output} for op in chain.all_ops
         ],
+        "plan_forms": [plan_spec(form) for form in (plan_example(chain), *PLAN_FORMS)],
     }
 
 
@@ -67,7 +73,10 @@ def _list(chains: list[Chain]) -> list[str]:
     columns = [Column(title=title, is_text=True) for title in ("chain", "title", "ops")]
     return render(
         columns,
-        [[chain.id, chain.title, " ".join(op.name for op in chain.all_ops)] for chain in chains],
+        [
+            [chain.id, chain.title, shortened(" ".join(op.name for op in chain.all_ops), OPS_WIDTH)]
+            for chain in chains
+        ],
     )
 
 
@@ -97,5 +106,7 @@ def _describe(chain: Chain) -> list[str]:
     )
     return [
         f"{chain.title} ({chain.id})", f"  {chain.formula}", f"  {chain.look_at}",
-        "", *parameters, "", *ops,
+        "", *parameters, "", *ops, "",
+        f"plans: '{plan_spec(plan_example(chain))}' ({WITHIN} within a kernel, {BETWEEN} between "
+        f"kernels; what is not named stays alone), {', '.join(map(plan_spec, PLAN_FORMS))}",
     ]  # fmt: skip

@@ -22,6 +22,7 @@ COMMANDS = {
     "run": "explorer.cli.run",
     "export": "explorer.cli.export",
     "show": "explorer.cli.show",
+    "check": "explorer.cli.check",
     "doctor": "explorer.cli.doctor",
     "worker": "explorer.cli.worker",
 }

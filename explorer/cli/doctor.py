@@ -2,13 +2,13 @@
 
 from argparse import Namespace
 
+from explorer.cli.ask import ask
 from explorer.cli.progress import ProgressDisplay, starting
 from explorer.cli.table import Column, render
 from explorer.cli.terminal import DONE, write_json, write_lines
 from explorer.model.codec import to_plain
 from explorer.model.device import DeviceAbility
-from explorer.model.errors import ExplorerError, UsageError
-from explorer.model.messages import DoctorReport, DoctorRequest, Progress, RequestFailed
+from explorer.model.messages import DoctorReport, DoctorRequest
 from explorer.model.units import format_bytes
 from explorer.worker.blocking import WorkerClient
 
@@ -39,14 +39,7 @@ def examine(client: WorkerClient, display: ProgressDisplay) -> DoctorReport:
         ExplorerError: It cannot give one.
     """
     display.update(starting())
-    for reply in client.request(DoctorRequest()):
-        if isinstance(reply, Progress):
-            display.update(reply)
-        elif isinstance(reply, DoctorReport):
-            return reply
-        elif isinstance(reply, RequestFailed):
-            raise (UsageError if reply.usage else ExplorerError)(reply.sentence)
-    raise ExplorerError("The worker gave no report; run kernel-explorer doctor again.")
+    return ask(client, DoctorRequest(), DoctorReport, display)
 
 
 def _describe(found: DoctorReport) -> list[str]:

@@ -1,4 +1,4 @@
-"""``kernel-explorer export``: a picture of a recording."""
+"""``kernel-explorer export``: a picture of a recording, or a module of its fusion plan."""
 
 import os
 from argparse import Namespace
@@ -6,20 +6,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from explorer.cli.arguments import BUILT_FORMATS, LATER_FORMATS, LEAST_SIDE_PX, VIEWS, Size
+from explorer.cli.plans import find_plan, is_plan_run, plan_text
 from explorer.cli.terminal import DONE, write_note
 from explorer.model.errors import RecordingError, UsageError
+from explorer.model.plan_module import MODULE_SUFFIX, plan_module
 from explorer.model.run import Run
-from explorer.recording import check_writable, load_recording
+from explorer.recording import check_writable, load_recording, save_text
 
 
 def execute(options: Namespace) -> int:
-    """Write the picture.
+    """Write the picture or the module.
 
     Raises:
-        UsageError: The view or the format is unknown, or not yet built.
-        RecordingError: The recording cannot be read or the picture not be written.
+        UsageError: The view or the format is unknown, or not yet built, or there is no such plan.
+        RecordingError: The recording cannot be read or the file not be written.
     """
+    if options.out.suffix.lower() == MODULE_SUFFIX:
+        return _export_module(options)
     check_format(options.out)
+    if options.plan is not None:
+        raise UsageError(f"--plan is for a module; name a file that ends in {MODULE_SUFFIX}.")
     if options.view not in VIEWS:
         raise UsageError(f"There is no view {options.view!r}; there are {', '.join(VIEWS)}.")
     for name, value in (("--duration", options.duration), ("--fps", options.fps)):
@@ -43,6 +49,22 @@ def execute(options: Namespace) -> int:
     return DONE
 
 
+def _export_module(options: Namespace) -> int:
+    name = str(options.file)
+    runs = load_recording(options.file)
+    if options.plan is not None:
+        able = find_plan(runs, options.plan, name)
+    else:
+        able = [run for run in runs if is_plan_run(run) and run.strategy.plan is not None]
+    if not able:
+        raise UsageError(
+            f"{name} holds no run of a fusion plan; measure one with --strategy plan:…"
+        )
+    save_text(options.out, plan_module(able[-1]))
+    write_note(f"wrote {options.out}: the plan {plan_text(able[-1])}")
+    return DONE
+
+
 def check_format(out: Path) -> None:
     """Make sure that the picture's format can be written.
 
@@ -52,7 +74,7 @@ def check_format(out: Path) -> None:
     suffix = out.suffix.lower()
     if suffix in BUILT_FORMATS:
         return
-    built = ", ".join(BUILT_FORMATS)
+    built = ", ".join((*BUILT_FORMATS, f"{MODULE_SUFFIX} for a fusion plan"))
     if suffix in LATER_FORMATS:
         raise UsageError(f"Export to {suffix} is not yet built; name a file that ends in {built}.")
     raise UsageError(f"{out} has no known picture format; name a file that ends in {built}.")

@@ -3,10 +3,22 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from explorer.cli.ask import ask
+from explorer.cli.plans import is_sweep, steps
 from explorer.cli.progress import ProgressDisplay, starting
 from explorer.model.device import Abilities
 from explorer.model.errors import ExplorerError, UsageError
-from explorer.model.messages import Progress, RequestFailed, RunFinished, RunRequest
+from explorer.model.fusion import sweep_plans
+from explorer.model.messages import (
+    GraphCaptured,
+    GraphRequest,
+    GroupingFound,
+    GroupingRequest,
+    Progress,
+    RequestFailed,
+    RunFinished,
+    RunRequest,
+)
 from explorer.model.run import Run
 from explorer.worker.blocking import WorkerClient, WorkerEndedError
 from explorer.worker.failed_run import failed_run
@@ -15,10 +27,12 @@ from explorer.worker.failed_run import failed_run
 class Measurement:
     """A request and the runs that came of it: one for each strategy, in the order asked for.
 
-    A strategy that ends the worker gets a failed run, and a new worker goes on with the next.
+    ``plan:*`` becomes every plan of the chain, in its place. A strategy that ends the worker gets
+    a failed run, and a new worker goes on with the next.
 
     Attributes:
         runs: What is done so far.
+        inductor_plan: Of a sweep: how Inductor would group the ops, where no run tells it.
     """
 
     def __init__(
@@ -46,7 +60,10 @@ class Measurement:
         self._on_run = on_run
         self._may_leave_out = may_leave_out
         self._abilities: Abilities | None = None
+        self._has_sweep = any(is_sweep(spec) for spec in request.strategies)
+        self._titles = request.strategies
         self.runs: list[Run] = []
+        self.inductor_plan: str | None = None
 
     def measure(self) -> None:
         """Measure every strategy.
@@ -56,6 +73,8 @@ class Measurement:
             WorkerEndedError: No worker can be started, and no run has come about.
         """
         self._display.update(starting())
+        if self._has_sweep:
+            self._write_out_sweep()
         while len(self.runs) < len(self._request.strategies):
             try:
                 self._measure_rest()
@@ -65,11 +84,46 @@ class Measurement:
                 # No other worker will do better, and what is done has to be told.
                 while len(self.runs) < len(self._request.strategies):
                     self._fail_next(str(error))
+        if self._has_sweep:
+            self._ask_for_inductors_plan()
 
     @property
     def strategies(self) -> tuple[str, ...]:
-        """What is asked for, without what was left out."""
+        """What is asked for, without what was left out and with every plan of a sweep."""
         return self._request.strategies
+
+    def _write_out_sweep(self) -> None:
+        """Put the chain's plans in the place of ``plan:*``; which they are, its graph tells."""
+        request = self._request
+        captured = ask(
+            self._client,
+            GraphRequest(
+                chain=request.chain,
+                parameters=request.parameters,
+                device=request.device,
+                direction=request.direction,
+            ),
+            GraphCaptured,
+            self._display,
+        )
+        written_out = steps(request.strategies, sweep_plans(captured.graph, request.chain))
+        self._request = replace(request, strategies=tuple(step.spec for step in written_out))
+        self._titles = tuple(step.title for step in written_out)
+
+    def _ask_for_inductors_plan(self) -> None:
+        """Find out which plan is Inductor's own; a sweep is of use without it."""
+        if any(run.strategy.spec == "compile" and run.launches for run in self.runs):
+            return
+        request = self._request
+        question = GroupingRequest(
+            chain=request.chain, parameters=request.parameters, device=request.device
+        )
+        try:
+            found = ask(self._client, question, GroupingFound, self._display)
+        except ExplorerError as error:
+            self._display.tell(f"Which plan is Inductor's own is not known: {error}")
+        else:
+            self.inductor_plan = found.plan
 
     def _leave_out(self, abilities: Abilities) -> None:
         """Drop the strategies that the device cannot run, unless that would leave none."""
@@ -81,6 +135,8 @@ class Measurement:
             if spec in refused:
                 self._display.tell(f"{spec} is left out: {refused[spec]}")
         self._request = replace(self._request, strategies=able)
+        # Strategies that nobody named are called what they are.
+        self._titles = able
 
     def _measure_rest(self) -> None:
         """Ask for the strategies that are left; the next one has a run then, maybe a failed one.
@@ -98,7 +154,7 @@ class Measurement:
         try:
             for reply in self._client.request(rest):
                 if isinstance(reply, Progress):
-                    self._display.update(reply)
+                    self._display.update(self._titled(reply))
                 elif isinstance(reply, RunFinished):
                     self._keep(reply.run)
                 elif isinstance(reply, RequestFailed):
@@ -118,9 +174,16 @@ class Measurement:
         spec = self._request.strategies[len(self.runs)]
         self._keep(failed_run(self._request, spec, sentence, self._abilities, self.runs))
 
+    def _titled(self, progress: Progress) -> Progress:
+        """The same, with what the strategy under way is called here."""
+        if progress.strategy is None or len(self.runs) == len(self._titles):
+            return progress
+        return replace(progress, strategy=self._titles[len(self.runs)])
+
     def _keep(self, run: Run) -> None:
+        title = self._titles[len(self.runs)]
         self.runs.append(run)
-        self._display.finished(run)
+        self._display.finished(run, title)
         self._on_run(tuple(self.runs))
 
 

@@ -58,8 +58,13 @@ class ProgressDisplay:
             self._write((ERASE_LINE if self._rewrites else "") + one_line(sentence) + "\n")
             self._last = ""
 
-    def finished(self, run: Run) -> None:
-        """Say that a strategy is done, and how it went."""
+    def finished(self, run: Run, title: str | None = None) -> None:
+        """Say that a strategy is done, and how it went.
+
+        Args:
+            run: What came of it.
+            title: What the strategy is called; as on the command line if left out.
+        """
         timed = headline(run)
         if run.error is not None:
             how = "failed"
@@ -67,7 +72,7 @@ class ProgressDisplay:
             how = f"done, {format_us(timed.samples.median_us)}"
         else:
             how = "done, not timed"
-        self.tell(f"{run.strategy.spec}: {how}")
+        self.tell(f"{title or run.strategy.spec}: {how}")
 
     def close(self) -> None:
         """Take the rewritten line away."""

@@ -4,10 +4,14 @@ A number of bytes never stands without its pedigree, a speed-up never where the 
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 
+from explorer.cli.group_table import group_lines, refusal_lines
 from explorer.cli.launch_table import launch_lines
-from explorer.cli.table import Column, render
+from explorer.cli.plans import is_plan_run, plan_text
+from explorer.cli.sweep_table import best_lines, detailed, find_sweep, plan_runs, sweep_lines, swept
+from explorer.cli.table import Column, render, shortened
 from explorer.cli.terminal import one_line
 from explorer.model.comparison import find_baseline, headline, speed_up
 from explorer.model.run import Direction, Run, Samples
@@ -15,14 +19,21 @@ from explorer.model.traffic import peak_bytes, run_traffic
 from explorer.model.units import format_bytes, split_us, three_digits
 
 NOTHING = "–"
+NAME_WIDTH = 48
 
 
-def report(runs: Sequence[Run]) -> str:
-    """The whole table: runs of the same work on the same device under one heading."""
+def report(runs: Sequence[Run], *, inductor_plan: str | None = None, raw: bool = False) -> str:
+    """The whole table: runs of the same work on the same device under one heading.
+
+    Args:
+        runs: All of them.
+        inductor_plan: How Inductor would group the ops, where no run tells it.
+        raw: Whether the compiler's own words follow the reasons against fusing.
+    """
     blocks = []
     for _, group in groupby(runs, key=_work):
-        members = list(group)
-        blocks.append("\n".join(one_line(line) for line in _block(members)))
+        lines = _block(list(group), inductor_plan, raw=raw)
+        blocks.append("\n".join(one_line(line) for line in lines))
     return "\n\n".join(blocks)
 
 
@@ -34,13 +45,38 @@ def _work(run: Run) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _block(runs: list[Run]) -> list[str]:
-    lines = [*_heading(runs[0]), "", *_strategy_table(runs), *_legend(runs)]
-    for run in runs:
-        if run.launches:
-            lines += ["", *launch_lines(run)]
-        lines += _remarks(run)
+def _block(runs: list[Run], inductor_plan: str | None, *, raw: bool) -> list[str]:
+    lines = _heading(runs[0])
+    sweep = find_sweep(runs, inductor_plan)
+    told = runs
+    if sweep is not None and swept(runs):
+        others = [run for run in runs if not is_plan_run(run)]
+        lines += ["", *sweep_lines(sweep)]
+        if others:
+            lines += ["", *_strategy_table(others), *_legend(others)]
+        told = [*others, *detailed(sweep)]
+        hidden = [run for run in plan_runs(runs) if run not in told]
+    else:
+        lines += ["", *_strategy_table(runs), *_legend(runs)]
+        # Plans picked one by one are no sweep that was cut short.
+        lines += best_lines(replace(sweep, possible=None)) if sweep is not None else []
+        hidden = []
+    for run in told:
+        lines += _details(run, raw=raw)
+    for run in hidden:
+        lines += _failure(run)
+    if hidden:
+        lines += ["", "The launches of the other plans: kernel-explorer show FILE --plan TEXT."]
     return lines
+
+
+def _details(run: Run, *, raw: bool) -> list[str]:
+    lines = []
+    if groups := group_lines(run):
+        lines += ["", *groups]
+    if run.launches:
+        lines += ["", *launch_lines(run)]
+    return [*lines, *[f"  {line}" for line in refusal_lines(run, raw=raw)], *_remarks(run)]
 
 
 def _heading(run: Run) -> list[str]:
@@ -86,11 +122,11 @@ def _strategy_table(runs: list[Run]) -> list[str]:
 
 
 def _name(run: Run) -> str:
-    named = (
-        f"{run.strategy.spec} = {run.strategy.backend}"
-        if run.strategy.backend
-        else (run.strategy.spec)
-    )
+    named = run.strategy.spec
+    if run.strategy.backend:
+        named = f"{named} = {run.strategy.backend}"
+    elif is_plan_run(run):
+        named = shortened(plan_text(run), NAME_WIDTH)
     return f"{named} ({run.label})" if run.label else named
 
 
@@ -153,10 +189,12 @@ def _legend(runs: Iterable[Run]) -> list[str]:
     return lines
 
 
+def _failure(run: Run) -> list[str]:
+    return [] if run.error is None else [f"  {run.strategy.spec}: failed: {run.error}"]
+
+
 def _remarks(run: Run) -> list[str]:
     remarks = []
-    if run.error is not None:
-        remarks.append(f"failed: {run.error}")
     if run.compile is not None:
         cost = run.compile
         remarks.append(f"the first call took {three_digits(cost.first_call_s)} s")
@@ -174,4 +212,4 @@ def _remarks(run: Run) -> list[str]:
             for check in run.accuracy.distribution
         ]
     remarks += run.warnings
-    return [f"  {run.strategy.spec}: {remark}" for remark in remarks]
+    return [*_failure(run), *[f"  {run.strategy.spec}: {remark}" for remark in remarks]]

@@ -4,11 +4,13 @@ import tempfile
 import uuid
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from explorer.chains import find_chain
 from explorer.cli import interrupts
 from explorer.cli.measure import Measurement
+from explorer.cli.plans import SWEEP_TIMING_S, USUAL_TIMING_S, check_plan, is_sweep
 from explorer.cli.progress import ProgressDisplay
 from explorer.cli.report import report
 from explorer.cli.terminal import (
@@ -22,7 +24,7 @@ from explorer.cli.terminal import (
 from explorer.model.errors import RecordingError, UsageError
 from explorer.model.messages import RunRequest
 from explorer.model.run import Direction, Run, Scalar
-from explorer.model.strategies import DEFAULT_SPECS, parse_spec
+from explorer.model.strategies import DEFAULT_SPECS, is_plan, parse_spec
 from explorer.recording import SUFFIX, check_writable, runs_to_plain, save_recording
 from explorer.worker.blocking import WorkerClient
 
@@ -37,19 +39,34 @@ def execute(options: Namespace) -> int:
     request = make_request(options)
     if options.save is not None:
         check_writable(options.save)
-    runs, code = measure_and_save(
+    done = measure_and_save(
         request, options.worker_python, options.save, may_leave_out=not options.strategy
     )
     if options.json:
-        write_json(runs_to_plain(runs))
-    elif runs:
-        write_result(report(runs))
-    return code
+        write_json(runs_to_plain(done.runs))
+    elif done.runs:
+        write_result(report(done.runs, inductor_plan=done.inductor_plan))
+    return done.code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What measuring left behind.
+
+    Attributes:
+        runs: Those that are done, also if interrupted.
+        code: The exit code.
+        inductor_plan: Of a sweep: Inductor's own plan, where no run tells it.
+    """
+
+    runs: Sequence[Run]
+    code: int
+    inductor_plan: str | None = None
 
 
 def measure_and_save(
     request: RunRequest, python: Path | None, save: Path | None, *, may_leave_out: bool
-) -> tuple[Sequence[Run], int]:
+) -> Measured:
     """Measure with a worker of its own, saving after each run.
 
     Args:
@@ -58,9 +75,6 @@ def measure_and_save(
         save: Where to, None for nowhere.
         may_leave_out: Whether strategies that this machine cannot run are left out, as those are
             that nobody named.
-
-    Returns:
-        The runs that are done, also if interrupted, and the exit code.
     """
     display = ProgressDisplay()
     saver = Saver(save)
@@ -81,13 +95,17 @@ def measure_and_save(
     done = len(measurement.runs)
     if interrupted and done < len(measurement.strategies):
         write_error(f"interrupted after {done} of {len(measurement.strategies)} runs.")
-        return measurement.runs, INTERRUPTED
+        return Measured(runs=measurement.runs, code=INTERRUPTED)
     failed = saver.complaint is not None
     for run in measurement.runs:
         if run.error is not None:
             failed = True
             write_error(f"{run.strategy.spec} failed: {run.error}")
-    return measurement.runs, FAILED if failed else DONE
+    return Measured(
+        runs=measurement.runs,
+        code=FAILED if failed else DONE,
+        inductor_plan=measurement.inductor_plan,
+    )
 
 
 class Saver:
@@ -153,12 +171,17 @@ def make_request(options: Namespace) -> RunRequest:
             raise UsageError(f"{name} is set twice; leave one out.")
         parameters[name] = chain.parameter(name).parse(value)
     strategies = tuple(options.strategy or DEFAULT_SPECS)
+    has_sweep = False
     for spec in strategies:
         parse_spec(spec)
+        if is_plan(spec):
+            check_plan(spec, chain, parameters, options.device)
+            has_sweep = has_sweep or is_sweep(spec)
     return RunRequest(
         chain=chain.id,
         parameters=parameters,
         strategies=strategies,
+        timing_s=SWEEP_TIMING_S if has_sweep else USUAL_TIMING_S,
         device=options.device,
         seed=options.seed,
         direction=Direction.FORWARD_BACKWARD if options.backward else Direction.FORWARD,

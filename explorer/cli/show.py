@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 
+from explorer.cli.plans import find_plan
 from explorer.cli.report import report
 from explorer.cli.terminal import DONE, write_json, write_result
 from explorer.model.errors import RecordingError
@@ -13,12 +14,15 @@ def execute(options: Namespace) -> int:
 
     Raises:
         RecordingError: The file cannot be read, is no recording, or holds no run.
+        UsageError: It holds no run of the plan that was asked for.
     """
     runs = load_recording(options.file)
+    if options.plan is not None:
+        runs = tuple(find_plan(runs, options.plan, str(options.file)))
     if options.json:
         write_json(runs_to_plain(runs))
         return DONE
     if not runs:
         raise RecordingError(f"{options.file} holds no run.")
-    write_result(report(runs))
+    write_result(report(runs, raw=options.raw))
     return DONE

@@ -47,10 +47,10 @@ def run_without_display(python: Path | None, fault: str) -> int:
         check_writable(PICTURE.absolute())
     except RecordingError as error:
         raise RecordingError(f"{error} Start it in a folder where you may write.") from error
-    runs, code = measure_and_save(RunRequest(chain=CHAIN), python, None, may_leave_out=True)
-    if not runs:
-        return code
-    write_result(report(runs))
-    write_picture(runs, PICTURE, recorded=False)
+    done = measure_and_save(RunRequest(chain=CHAIN), python, None, may_leave_out=True)
+    if not done.runs:
+        return done.code
+    write_result(report(done.runs))
+    write_picture(done.runs, PICTURE, recorded=False)
     write_result(f"\nPicture: {PICTURE.absolute()}")
-    return code
+    return done.code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,7 +25,19 @@ WRONG = {
     "run attention --strategy fastest": "There is no strategy 'fastest'",
     "run attention --strategy compile:fast": "no option 'fast'",
     "run attention --strategy flex": "'flex' is not yet built",
-    "run attention --strategy plan:qk+scale": "'plan:qk+scale' is not yet built",
+    "run attention --strategy plan": "'plan' lacks its plan: write plan:scale+mask|softmax",
+    "run attention --strategy plan:": "'plan:' lacks its plan",
+    "run attention --strategy plan:qk+relu": "attention has no op 'relu'; its ops are qk, scale,",
+    "run attention --strategy plan:qk+|pv": "lacks the name of an op after 'qk'",
+    "run attention --strategy plan:qk|qk": "names 'qk' twice; an op belongs to one kernel",
+    "run attention --set mask=none --strategy plan:scale+mask": "attention has no op 'mask'; its",
+    "run attention --strategy plan:triton": "attention has no kernels written by hand yet",
+    "export a.kx b.png --plan qk+scale": "--plan is for a module; name a file that ends in .py",
+    "check": "FILE",
+    "check a.kx --bytes 5": "'5' is no percentage such as 1% or 0.5%",
+    "check a.kx --time -3%": "--time",
+    "check a.kx --time many%": "'many%' is no percentage",
+    "check a.kx --device tpu": "'tpu' is not auto, cpu, cuda or cuda:N",
     "run attention --set color=red": "no parameter 'color'",
     "run attention --set seq_len=0": "seq_len=0 is out of range: it takes 1 to 1,048,576",
     "run attention --set seq_len=1.5": "seq_len=1.5 is not a whole number",
@@ -132,7 +145,10 @@ def test_an_interrupt_anywhere_exits_130(
 def test_chains_lists_what_can_be_picked(cli: Callable[..., Outcome]) -> None:
     done = cli("chains")
     assert done.code == 0
-    assert "attention  Attention, as in the textbook  qk scale mask softmax dropout pv" in done.out
+    line = next(line for line in done.out.splitlines() if line.startswith("attention "))
+    assert re.split(r"\s{2,}", line) == [
+        "attention", "Attention, as in the textbook", "qk scale mask softmax dropout pv",
+    ]  # fmt: skip
     chains = json.loads(cli("chains", "--json").out)["chains"]
     assert chains[0]["name"] == "attention"
 
@@ -140,9 +156,16 @@ def test_chains_lists_what_can_be_picked(cli: Callable[..., Outcome]) -> None:
 def test_a_chain_is_told_with_defaults_ranges_and_ops(cli: Callable[..., Outcome]) -> None:
     text = cli("chains", "attention").out
     assert "seq_len        4096      1024  1 to 1,048,576 " in text
+    assert text.splitlines()[-1] == (
+        "plans: 'plan:scale+mask|softmax+dropout' (+ within a kernel, | between kernels; what is "
+        "not named stays alone), plan:each, plan:inductor, plan:all, plan:*"
+    )
     plain = json.loads(cli("chains", "attention", "--json").out)
     assert [op["name"] for op in plain["ops"]] == [
         "qk", "scale", "mask", "softmax", "dropout", "pv",
+    ]  # fmt: skip
+    assert plain["plan_forms"] == [
+        "plan:scale+mask|softmax+dropout", "plan:each", "plan:inductor", "plan:all", "plan:*",
     ]  # fmt: skip
     by_name = {parameter["name"]: parameter for parameter in plain["parameters"]}
     assert by_name["seq_len"]["default"] == {"cuda": 4096, "cpu": 1024}
