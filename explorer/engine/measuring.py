@@ -21,6 +21,7 @@ from explorer.engine.measure.doubts import timing_doubts
 from explorer.engine.measure.launches import LaunchRecord, record_launches
 from explorer.engine.measure.memory import Peak, measure_peak
 from explorer.engine.measure.observe_compile import CompileObservation, observing_compilation
+from explorer.engine.measure.refusals import find_refusals
 from explorer.engine.measure.stopwatch import time_call
 from explorer.engine.prepared import Prepared
 from explorer.engine.progress import ProgressReporter
@@ -99,8 +100,18 @@ class Measuring:
             clocks_after = read_clocks()
             checks, unchecked = self._check_randomness(strategy, built)
         accuracy, complaints = self._compare(strategy, checks)
-        cost = CompileCost(first_call_s=first_call_s, graph_breaks=built.graph_breaks)
         blank = self.maker.blank(strategy, built.backend)
+        cost = CompileCost(
+            first_call_s=first_call_s,
+            graph_breaks=built.graph_breaks,
+            refusals=find_refusals(
+                self.prepared,
+                observation,
+                record.launches,
+                plan=blank.strategy.plan,
+                breaks=built.graph_breaks,
+            ),
+        )
         return dataclasses.replace(
             blank,
             tensors=record.tensors,
