@@ -156,6 +156,9 @@ class _Namer:
         self, touch: Touch, call: RecordedCall, origin: CallOrigin, finished: set[str]
     ) -> str:
         node = self._node_of(touch, call, origin)
+        helper = self._helper_name(touch, origin)
+        if helper is not None:
+            return self._add(helper, touch.use, TensorRole.WORKSPACE)
         if node is None:
             for op in self._ops(finished):
                 found = self._graph_tensor(op, touch.use)
@@ -180,6 +183,16 @@ class _Namer:
             return notes.nodes.get(origin.nodes[0]) if len(origin.nodes) == 1 else None
         buffer = notes.buffers.get(touch.variable or "")
         return None if buffer is None else computing_node(notes, buffer)
+
+    def _helper_name(self, touch: Touch, origin: CallOrigin) -> str | None:
+        """What a person calls a buffer that holds no op's value: ``mean: sum``."""
+        notes = origin.notes
+        helper = None if notes is None else notes.helpers.get(touch.variable or "")
+        if notes is None or helper is None:
+            return None
+        how = helper.how.replace("_", " ")
+        ops = [op for op in (self.origins.op_of(notes, node) for node in helper.nodes) if op]
+        return f"{ops[-1]}: {how}" if ops else how
 
     def _ops(self, names: set[str]) -> list[Op]:
         """Last first: what a call leaves behind is most likely the result of its last op."""
@@ -289,8 +302,12 @@ def _loop_nests(origin: CallOrigin, origins: Origins, prepared: Prepared) -> tup
 
 
 def _inside(origin: CallOrigin, prepared: Prepared, written: set[str]) -> tuple[str, ...]:
-    """The graph's tensors that go from op to op inside one launch and never to memory."""
+    """The graph's tensors that go from op to op inside one launch and never to memory.
+
+    What is updated in place lies in memory: it is an input.
+    """
     ops = [op for op in prepared.graph.ops if op.name in origin.ops]
     read = {tensor for op in ops for tensor in op.reads}
-    made = (tensor for op in ops for tensor in op.writes)
-    return tuple(tensor for tensor in made if tensor in read and tensor not in written)
+    made = dict.fromkeys(tensor for op in ops for tensor in op.writes)
+    in_memory = written | {t.id for t in prepared.graph.tensors if t.role is TensorRole.INPUT}
+    return tuple(tensor for tensor in made if tensor in read and tensor not in in_memory)

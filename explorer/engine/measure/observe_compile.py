@@ -29,6 +29,7 @@ from explorer.engine.internals import (
 )
 from explorer.engine.measure.fusion_log import FusionNotes, fusion_notes, listening
 from explorer.engine.op_facts import is_view
+from explorer.engine.piece_builder import MARK
 
 _logger = logging.getLogger(__name__)
 
@@ -50,6 +51,7 @@ class GraphNode:
         inputs: Names of the nodes it takes.
         users: Names of the nodes that take it.
         is_view: Whether it only looks at its input's memory in another way.
+        mark: Its place among the nodes of the piece that was compiled, None where it has none.
     """
 
     name: str
@@ -60,6 +62,7 @@ class GraphNode:
     inputs: tuple[str, ...]
     users: tuple[str, ...]
     is_view: bool
+    mark: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +86,14 @@ class FunctionNotes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Helper:
+    """A buffer that holds no node's value: what a reduction leaves half way through."""
+
+    nodes: tuple[str, ...]
+    how: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleNotes:
     """What is known of one generated module.
 
@@ -91,8 +102,11 @@ class ModuleNotes:
         nodes: By name, in the graph's order.
         kernels: Node names by debug handle (``name:number``).
         buffers: By buffer name, the node whose value it holds.
+        helpers: By buffer name, what else a buffer is: the nodes that it helps to compute, in the
+            graph's order, and how, e.g. ``sum``.
         functions: C++ functions by name, one entry a call in call order.
         fusion: What the scheduler decided, None where it could not be seen.
+        marked: Of a piece of a captured graph: the names of the captured nodes, by mark.
     """
 
     key: str
@@ -101,6 +115,8 @@ class ModuleNotes:
     buffers: dict[str, str]
     functions: dict[str, list[FunctionNotes]]
     fusion: FusionNotes | None = None
+    helpers: dict[str, Helper] = field(default_factory=dict)
+    marked: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -142,6 +158,7 @@ class CompileObservation:
             nodes=nodes,
             kernels={handle: tuple(names) for handle, names in provenance.items()},
             buffers={name: node.name for name, node in origins if node is not None},
+            helpers=_helpers(graph, tuple(nodes)),
             functions=self._functions.pop(id(graph), {}),
             fusion=self._fusion.pop(id(graph), None),
         )
@@ -257,7 +274,21 @@ def _in_memory(nest: NestNotes, pointers: dict[str, str]) -> NestNotes:
     )
 
 
+def _helpers(graph: Any, order: tuple[str, ...]) -> dict[str, Helper]:
+    """The buffers of a graph that stem from nodes, but are the value of none."""
+    place = {name: i for i, name in enumerate(order)}
+    found: dict[str, Helper] = {}
+    for buffer in graph.buffers:
+        how = getattr(getattr(buffer, "data", None), "reduction_type", None)
+        if buffer.get_origin_node() is None and isinstance(how, str):
+            names = (node.name for node in buffer.origins if node.name in place)
+            nodes = tuple(sorted(names, key=place.__getitem__))
+            found[buffer.get_name()] = Helper(nodes=nodes, how=how)
+    return found
+
+
 def _graph_node(node: torch.fx.Node) -> GraphNode:
+    mark = (node.meta.get("custom") or {}).get(MARK)
     original = node.meta.get("original_aten")
     return GraphNode(
         name=node.name,
@@ -271,6 +302,7 @@ def _graph_node(node: torch.fx.Node) -> GraphNode:
         inputs=tuple(value.name for value in node.all_input_nodes),
         users=tuple(user.name for user in node.users),
         is_view=node.op == "call_function" and is_view(node.target),
+        mark=mark if isinstance(mark, int) else None,
     )
 
 

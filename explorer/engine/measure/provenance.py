@@ -161,7 +161,9 @@ def _computed(call: RecordedCall, notes: ModuleNotes, nodes: tuple[str, ...]) ->
         }
         for is_write in (False, True)
     )
-    if not written:
+    # What it writes to an input, in place, no buffer tells the node of.
+    unknown = any(t.is_write and (t.variable or "") not in notes.buffers for t in call.touches)
+    if not written or unknown:
         return nodes
     found: dict[str, None] = {}
     waiting = list(written)
@@ -192,12 +194,21 @@ def _function_of(
 def _ops_of_graph(
     notes: ModuleNotes, captured: Sequence[CapturedNode], file: str | None
 ) -> dict[str, str]:
-    """The op of each node of a generated module's graph, by source line and original operator."""
+    """The op of each node of a generated module's graph.
+
+    Nodes of a piece are marked; else the source line and the original operator tell.
+    """
     ops: dict[str, str] = {}
+    by_node = {c.node: c.op for c in captured}
     sources: dict[tuple[int | None, str], list[str]] = {}
     for node in notes.nodes.values():
+        if node.is_view:
+            continue
+        if node.mark is not None and node.mark < len(notes.marked):
+            ops[node.name] = by_node[notes.marked[node.mark]]
+            continue
         lines = [line for path, line in node.frames if path == file]
-        if not lines or node.is_view:
+        if not lines:
             continue
         operator = _packet(node.original_aten or node.target)
         at_line = [c for c in captured if c.source_line == lines[-1]]
