@@ -5,7 +5,6 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, QTimer
 
 from explorer.model.device import Abilities, Ceilings
-from explorer.model.errors import UsageError
 from explorer.model.messages import (
     CeilingsMeasured,
     CeilingsRequest,
@@ -22,16 +21,17 @@ from explorer.model.messages import (
     Stage,
 )
 from explorer.model.run import Run, Scalar
-from explorer.model.strategies import is_plan, plan_spec
+from explorer.model.strategies import is_plan
 from explorer.ui.plan_state import (
-    COMPILED,
     inductor_plan,
     is_plan_run,
     plan_text,
     plan_to_run,
 )
-from explorer.ui.state import WorkerPhase, run_blocker, swept_plans, wanted_strategies
+from explorer.ui.state import WorkerPhase, run_blocker, wanted_strategies
 from explorer.ui.store import Store
+from explorer.ui.sweep_state import is_in_setting, sweep_blocker, sweep_specs
+from explorer.ui.sweeping import Sweeping
 from explorer.ui.worker_process import WorkerProcess
 
 SWEEP_TIMING_S = 0.3
@@ -50,6 +50,7 @@ class Session(QObject):
         self._has_run = False
         self._shows_next = False
         self._plan_to_show: str | None = None
+        self._sweeping: Sweeping | None = None
         self._capture_timer = QTimer(self, interval=CAPTURE_DELAY_MS, singleShot=True)
         self._capture_timer.timeout.connect(self._capture)
         worker.starting.connect(self._update_phase)
@@ -87,26 +88,25 @@ class Session(QObject):
         )
 
     def sweep(self) -> None:
-        """Measure every plan of the chosen chain, and Inductor's own where no run shows it."""
+        """Measure every plan of the chosen setting that has no run; tells why if that cannot be."""
         state = self._store.state
-        try:
-            plans = swept_plans(state)
-        except UsageError as error:
-            self._store.tell(str(error))
+        blocker = sweep_blocker(state)
+        if blocker is not None:
+            self._store.tell(blocker)
             return
-        known = inductor_plan(state)
-        specs = tuple(plan_spec(plan.text) for plan in plans)
-        self._plan_to_show = None
-        self._shows_next = state.shown is None
-        self._send_run(
-            RunRequest(
-                chain=state.chain,
-                parameters=self._parameters,
-                strategies=specs if known else (COMPILED, *specs),
-                device=self._device,
-                timing_s=SWEEP_TIMING_S,
-            )
+        request = RunRequest(
+            chain=state.chain,
+            parameters=self._parameters,
+            strategies=sweep_specs(state),
+            device=self._device,
+            timing_s=SWEEP_TIMING_S,
         )
+        self._sweeping = Sweeping(request)
+        self._plan_to_show = None
+        shown = state.shown_run
+        self._shows_next = shown is None or not is_in_setting(state, shown.run)
+        self._send_run(request)
+        self._store.set_progress(self._sweeping.progress())
 
     def _send_run(self, request: RunRequest) -> None:
         self._has_run = True
@@ -139,7 +139,11 @@ class Session(QObject):
         self._store.plan.set_asking(False)
         self._worker.cancel()
         self._update_phase()
-        self._store.tell("Cancelled; strategies that were done are in the list.", is_error=False)
+        done = "strategies that were done are in the list."
+        if self._sweeping is not None:
+            done = self._sweeping.end_words()
+            self._sweeping = None
+        self._store.tell(f"Cancelled; {done}", is_error=False)
 
     def _cancel_asking(self) -> None:
         if self._store.state.asking:
@@ -204,7 +208,9 @@ class Session(QObject):
         is_capture = isinstance(current, GraphRequest)
         if isinstance(reply, Progress):
             if not is_capture:
-                self._store.set_progress(reply)
+                self._store.set_progress(
+                    self._sweeping.progress(reply) if self._sweeping else reply
+                )
         elif isinstance(reply, GraphCaptured):
             self._take_graph(reply)
         elif isinstance(reply, RunFinished):
@@ -217,10 +223,13 @@ class Session(QObject):
             self._store.tell(reply.sentence)
         elif isinstance(reply, RequestDone) and not is_capture:
             self._has_run = False
+            self._sweeping = None
             self._store.set_progress(None)
             self._update_phase()
 
     def _take_run(self, run: Run) -> None:
+        if self._sweeping is not None:
+            self._sweeping.take(run)
         is_drawn = is_plan_run(run) and plan_text(run) == self._plan_to_show
         self._store.add_runs([run], show=self._shows_next or is_drawn)
         self._shows_next = self._shows_next and not run.launches
@@ -256,11 +265,32 @@ class Session(QObject):
         self._store.set_abilities(replace(abilities, devices=devices))
 
     def _on_failed(self, sentence: str) -> None:
+        if self._go_on(sentence):
+            return
         self._has_run = False
+        self._sweeping = None
         self._store.plan.set_asking(False)
         self._store.set_progress(None)
         self._store.set_worker(WorkerPhase.FAILED, "worker failed")
         self._store.tell(sentence)
+
+    def _go_on(self, sentence: str) -> bool:
+        """Keep a failed run of the plan that ended the worker, and have the rest of a sweep run.
+
+        Returns:
+            Whether another worker goes on.
+        """
+        sweeping, abilities = self._sweeping, self._store.state.abilities
+        if sweeping is None or abilities is None or not sweeping.is_heard:
+            return False
+        self._store.add_runs([sweeping.lost(sentence, abilities)], show=False)
+        self._store.tell(sentence)
+        rest = sweeping.go_on()
+        if rest is None:
+            return False
+        self._store.set_progress(sweeping.progress())
+        self._worker.send(rest)
+        return True
 
     def _update_phase(self) -> None:
         worker, store = self._worker, self._store

@@ -1,0 +1,285 @@
+"""The plans of a sweep as a table: each with its kernels, time, traffic and peak memory."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QFont, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from typing_extensions import override
+
+from explorer.model.run import Run
+from explorer.model.sweep import Sweep, SweepPoint
+from explorer.model.sweep_words import point_words
+from explorer.model.units import format_bytes, format_us
+from explorer.ui.kernel_table import Sorted
+from explorer.ui.painting import text_width
+from explorer.ui.panel import wrapped
+from explorer.ui.theme import DARK, Theme, font
+from explorer.ui.words import DASH
+
+Index = QModelIndex | QPersistentModelIndex
+VALUE_ROLE = Qt.ItemDataRole.UserRole
+ROW_PX = 20
+PLAN_PX, LEAST_PLAN_PX = 250, 120
+"""Widest that the names of plans are given, and what is left of it where room is scarce."""
+CELL_AIR_PX = 16
+_ROOT = QModelIndex()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """A column: its title, what is sorted by, and what stands in the cell."""
+
+    title: str
+    value: Callable[[SweepPoint], float | str | None]
+    text: Callable[[SweepPoint], str]
+    widest: str = ""
+
+
+def _time_text(point: SweepPoint) -> str:
+    if point.run.error is not None:
+        return "failed"
+    return DASH if point.time is None else format_us(point.median_us)
+
+
+def _bytes_text(n_bytes: int | None) -> str:
+    return DASH if n_bytes is None else format_bytes(n_bytes)
+
+
+COLUMNS = (
+    _Column(title="Plan", value=lambda p: p.text, text=lambda p: p.text),
+    _Column(
+        title="Kernels",
+        value=lambda p: p.launches or None,
+        text=lambda p: str(p.launches) if p.launches else DASH,
+        widest="Kernels",
+    ),
+    _Column(
+        title="Time",
+        value=lambda p: None if p.time is None else p.median_us,
+        text=_time_text,
+        widest="88.88 ms",
+    ),
+    _Column(
+        title="Traffic",
+        value=lambda p: p.traffic,
+        text=lambda p: _bytes_text(p.traffic),
+        widest="88.88 GB",
+    ),
+    _Column(
+        title="Peak",
+        value=lambda p: p.peak_bytes,
+        text=lambda p: _bytes_text(p.peak_bytes),
+        widest="88.88 GB",
+    ),
+)
+PLAN, KERNELS, TIME, TRAFFIC, PEAK = range(len(COLUMNS))
+
+
+class SweepListModel(QAbstractTableModel):
+    """A row a plan."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._sweep: Sweep | None = None
+        self._shown: Run | None = None
+        self._theme, self._zoom = DARK, 1.0
+
+    @property
+    def points(self) -> tuple[SweepPoint, ...]:
+        """The rows, in the sweep's order."""
+        return self._sweep.points if self._sweep else ()
+
+    def set_sweep(self, sweep: Sweep | None, shown: Run | None) -> None:
+        """Take another sweep, and which of its runs the window shows."""
+        same_rows = [p.plan for p in self.points] == [
+            p.plan for p in (sweep.points if sweep else ())
+        ]
+        if not same_rows:
+            self.beginResetModel()
+        self._sweep, self._shown = sweep, shown
+        if not same_rows:
+            self.endResetModel()
+        else:
+            self._tell()
+
+    def set_looks(self, theme: Theme, zoom: float) -> None:
+        """Take another theme or font size."""
+        self._theme, self._zoom = theme, zoom
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.points:
+            last = self.index(len(self.points) - 1, len(COLUMNS) - 1)
+            self.dataChanged.emit(self.index(0, 0), last)
+
+    @override
+    def rowCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self.points)
+
+    @override
+    def columnCount(self, parent: Index = _ROOT) -> int:
+        return 0 if parent.isValid() else len(COLUMNS)
+
+    @override
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid() or self._sweep is None or index.row() >= len(self.points):
+            return None
+        point, column = self.points[index.row()], COLUMNS[index.column()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return column.text(point)
+        if role == VALUE_ROLE:
+            return column.value(point)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return wrapped("\n".join(point_words(self._sweep, point)))
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _side(index.column())
+        if role == Qt.ItemDataRole.FontRole:
+            return self._font(point, index.column())
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return self._theme.color(self._color(self._sweep, point, index.column()))
+        return None
+
+    @override
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation is not Qt.Orientation.Horizontal or not 0 <= section < len(COLUMNS):
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return COLUMNS[section].title
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _side(section)
+        if role == Qt.ItemDataRole.FontRole:
+            return font(12 * self._zoom, 500)
+        return None
+
+    def _font(self, point: SweepPoint, column: int) -> QFont:
+        weight = 600 if point.run is self._shown else 400
+        return cell_font(column, self._zoom, weight)
+
+    def _color(self, sweep: Sweep, point: SweepPoint, column: int) -> str:
+        if point.distrust:
+            return "warning"
+        if column == TIME and point is sweep.fastest:
+            return "compute"
+        if column == TRAFFIC and point is sweep.leanest:
+            return "compute"
+        if column == PLAN and point is sweep.inductor_point:
+            return "read"
+        return "text"
+
+
+def cell_font(column: int, zoom: float, weight: int = 400) -> QFont:
+    """The font of a column's cells."""
+    return font(12.5 * zoom, weight, tabular=column != PLAN)
+
+
+class SweepList(QTableView):
+    """The table; a click on a row or Enter picks its plan, a click on a header sorts.
+
+    Where it is narrow, columns are left out from the right: the plot and the tooltip tell them.
+
+    Signals:
+        run_picked: The run of the row that was picked.
+    """
+
+    run_picked = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._zoom = 1.0
+        self._model = SweepListModel(self)
+        self._sorted = Sorted(self)
+        self._sorted.setSourceModel(self._model)
+        self.setModel(self._sorted)
+        self.setSortingEnabled(True)
+        self.sortByColumn(TIME, Qt.SortOrder.AscendingOrder)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setWordWrap(False)
+        self.setShowGrid(False)
+        self.verticalHeader().hide()
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.horizontalHeader().setHighlightSections(False)
+        self.horizontalHeader().setSortIndicatorShown(False)
+        self.setAccessibleName("Plans of the sweep")
+        self.clicked.connect(self._pick)
+
+    @property
+    def points(self) -> tuple[SweepPoint, ...]:
+        """The rows from top to bottom."""
+        points = self._model.points
+        return tuple(
+            points[self._sorted.mapToSource(self._sorted.index(row, 0)).row()]
+            for row in range(self._sorted.rowCount())
+        )
+
+    def set_sweep(self, sweep: Sweep | None, shown: Run | None) -> None:
+        """Show another sweep; the row of the shown run is selected."""
+        self._model.set_sweep(sweep, shown)
+        row = next((i for i, point in enumerate(self.points) if point.run is shown), -1)
+        if row < 0:
+            self.clearSelection()
+        elif self.currentIndex().row() != row or not self.selectionModel().hasSelection():
+            self.selectRow(row)
+        self._fit_columns()
+
+    def set_looks(self, theme: Theme, zoom: float) -> None:
+        """Take another theme and font size."""
+        self._zoom = zoom
+        self.verticalHeader().setMinimumSectionSize(1)
+        self.verticalHeader().setDefaultSectionSize(round(ROW_PX * zoom))
+        self._model.set_looks(theme, zoom)
+        self._fit_columns()
+
+    def wanted_px(self) -> int:
+        """How wide it would like to be, with every column."""
+        return self._plan_px() + sum(self._column_px(i) for i in range(1, len(COLUMNS))) + 12
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._pick(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_columns()
+
+    def _pick(self, index: QModelIndex) -> None:
+        if index.isValid():
+            self.run_picked.emit(self._model.points[self._sorted.mapToSource(index).row()].run)
+
+    def _plan_px(self) -> int:
+        face = cell_font(PLAN, self._zoom, 600)
+        widest = max((text_width(point.text, face) for point in self._model.points), default=0)
+        return round(min(widest + CELL_AIR_PX, PLAN_PX * self._zoom))
+
+    def _column_px(self, column: int) -> int:
+        wide = text_width(COLUMNS[column].widest, cell_font(column, self._zoom, 600))
+        return round(wide + CELL_AIR_PX)
+
+    def _fit_columns(self) -> None:
+        left = self.viewport().width() - round(LEAST_PLAN_PX * self._zoom)
+        for column in range(1, len(COLUMNS)):
+            width = self._column_px(column)
+            self.setColumnHidden(column, width > left)
+            self.setColumnWidth(column, width)
+            left -= width
+        others = sum(
+            self.columnWidth(i) for i in range(1, len(COLUMNS)) if not self.isColumnHidden(i)
+        )
+        self.setColumnWidth(PLAN, max(self.viewport().width() - others, 1))
+
+
+def _side(column: int) -> int:
+    side = Qt.AlignmentFlag.AlignLeft if column == PLAN else Qt.AlignmentFlag.AlignRight
+    return int(side | Qt.AlignmentFlag.AlignVCenter)

@@ -1,0 +1,383 @@
+"""The plot of a sweep, time over traffic. Imported when first shown, since pyqtgraph takes long."""
+
+from itertools import zip_longest
+from typing import Any
+
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent
+from PySide6.QtWidgets import QToolTip, QWidget
+from typing_extensions import override
+
+from explorer.model.units import format_us
+from explorer.ui.painting import text_width
+from explorer.ui.panel import wrapped
+from explorer.ui.roofline_labels import gather, leader, place_labels
+from explorer.ui.sweep_picture import MarkKind, SweepMark, SweepPicture, neighbour
+from explorer.ui.theme import Theme, font
+
+LABEL_PX, AXIS_PX = 12.5, 12.5
+SAME_MARK_PX = 6.0
+"""Marks closer than this, at zoom 1, share a label."""
+MOST_OBSTACLES = 40
+"""With more marks than this labels keep clear of the labelled ones alone."""
+_SYMBOLS = {
+    MarkKind.PLAN: ("o", 11.0),
+    MarkKind.WRONG: ("x", 11.0),
+    MarkKind.EAGER: ("s", 11.0),
+    MarkKind.COMPILED: ("d", 15.0),
+}
+_STEPS = {
+    Qt.Key.Key_Left: (-1, 0),
+    Qt.Key.Key_Right: (1, 0),
+    Qt.Key.Key_Down: (0, -1),
+    Qt.Key.Key_Up: (0, 1),
+}
+
+
+class _Axis(pg.AxisItem):  # type: ignore[misc]
+    """Few round numbers, each with its unit."""
+
+    def __init__(self, orientation: str) -> None:
+        super().__init__(orientation)
+        self.unit = ""
+        self.enableAutoSIPrefix(False)
+        self.setStyle(tickLength=-4, autoExpandTextSpace=False, maxTickLevel=0)
+
+    @override
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        return [f"{value:g} {self.unit}" for value in values]
+
+
+class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
+    """A mark a plan, quartiles as bars, the front as a line, and what the plans are held against.
+
+    Data comes in through :meth:`show_picture`. Arrow keys go from mark to mark, Enter and a click
+    pick one. It knows no store.
+
+    Signals:
+        mark_picked: Number of a mark in the picture.
+    """
+
+    mark_picked = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        axes = {side: _Axis(side) for side in ("bottom", "left")}
+        super().__init__(parent=parent, axisItems=axes, background=None)
+        self._axes = axes
+        self._picture: SweepPicture | None = None
+        self._looks: tuple[Theme, float] | None = None
+        self._at = -1
+        self._floor = pg.PlotCurveItem(antialias=True)
+        self._front = pg.PlotCurveItem(antialias=True)
+        self._bars = pg.PlotCurveItem(antialias=True, connect="pairs")
+        self._leaders = pg.PlotCurveItem(antialias=True, connect="pairs")
+        self._rings = pg.ScatterPlotItem(pxMode=True)
+        self._marks = pg.ScatterPlotItem(pxMode=True, hoverable=True, tip=_tip)
+        self._focus = pg.ScatterPlotItem(pxMode=True)
+        self._corners = {side: pg.TextItem(anchor=(0, 0)) for side in ("bottom", "left", "floor")}
+        self._labels: list[pg.TextItem] = []
+        for z, items in (
+            (-5, (self._floor, self._front, self._leaders)),
+            (0, (self._bars, self._rings)),
+            (8, (self._marks,)),
+            (10, (self._focus, *self._corners.values())),
+        ):
+            for item in items:
+                item.setZValue(z)
+                self.addItem(item)
+        self._marks.sigClicked.connect(self._on_clicked)
+        plot = self.getPlotItem()
+        plot.setMenuEnabled(False)
+        plot.hideButtons()
+        plot.getViewBox().setMouseEnabled(x=False, y=False)
+        plot.showGrid(x=True, y=True, alpha=0.3)
+        plot.setContentsMargins(0, 4, 6, 0)
+        plot.getViewBox().sigResized.connect(self._place_labels)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Time over traffic of every plan")
+
+    @property
+    def picture(self) -> SweepPicture | None:
+        """What is shown."""
+        return self._picture
+
+    @property
+    def at(self) -> int:
+        """Number of the mark that the keyboard is on, -1 for none."""
+        return self._at
+
+    @property
+    def labels(self) -> tuple[tuple[str, QRectF], ...]:
+        """The labels on screen, and where each is."""
+        return tuple(
+            (label.toPlainText(), label.sceneBoundingRect())
+            for label in self._labels
+            if label.isVisible()
+        )
+
+    def spot(self, number: int) -> QPointF:
+        """Where a mark is, in the widget's pixels."""
+        assert self._picture is not None, "only asked while there is a picture"
+        x, y = self._place(self._picture, self._picture.marks[number])
+        scene = self.getPlotItem().getViewBox().mapViewToScene(QPointF(x, y))
+        return QPointF(self.mapFromScene(scene))
+
+    def show_picture(self, picture: SweepPicture, theme: Theme, zoom: float) -> None:
+        """Draw a picture; nothing is done where it is on screen already."""
+        if picture is self._picture and (theme, zoom) == self._looks:
+            return
+        if (theme, zoom) != self._looks:
+            self._looks = (theme, zoom)
+            self._dress(theme, zoom)
+        kept = self._run_at()
+        self._picture = picture
+        self._at = next((i for i, mark in enumerate(picture.marks) if mark.run is kept), -1)
+        self._scale_axes(picture, zoom)
+        self._show_lines(picture)
+        self._show_marks(picture, theme, zoom)
+        self._show_focus()
+        self._place_labels()
+
+    def _run_at(self) -> object:
+        on_mark = self._picture is not None and 0 <= self._at < len(self._picture.marks)
+        return self._picture.marks[self._at].run if on_mark and self._picture else None
+
+    def _dress(self, theme: Theme, zoom: float) -> None:
+        """Colours and fonts that do not depend on the runs."""
+        self.setBackground(theme.color("panel"))
+        for axis in self._axes.values():
+            axis.setStyle(tickFont=font(AXIS_PX * zoom))
+            axis.setPen(pg.mkPen(theme.color("line")))
+            axis.setTextPen(pg.mkPen(theme.color("muted")))
+        for label in self._corners.values():
+            label.setFont(font(AXIS_PX * zoom))
+            label.setColor(theme.color("muted"))
+        for label in self._labels:
+            label.setFont(_label_font(zoom))
+        dashed = Qt.PenStyle.DashLine
+        self._floor.setPen(pg.mkPen(theme.color("read"), width=1.4, style=dashed))
+        self._front.setPen(pg.mkPen(theme.color("compute"), width=1.8))
+        self._bars.setPen(pg.mkPen(theme.color("muted"), width=1.6))
+        self._leaders.setPen(pg.mkPen(theme.color("faint"), width=1))
+
+    def _scale_axes(self, picture: SweepPicture, zoom: float) -> None:
+        x_unit, y_unit = picture.x_unit[0], picture.y_unit[0]
+        x_range = (picture.x_range[0] / x_unit, picture.x_range[1] / x_unit)
+        y_range = (picture.y_range[0] / y_unit, picture.y_range[1] / y_unit)
+        self.getPlotItem().setRange(
+            xRange=x_range, yRange=y_range, padding=0, disableAutoRange=True
+        )
+        left, bottom = self._axes["left"], self._axes["bottom"]
+        left.unit, bottom.unit = picture.y_unit[1], picture.x_unit[1]
+        face = font(AXIS_PX * zoom)
+        # pyqtgraph would find these out while painting, one picture too late.
+        ticks = left.tickStrings([y_range[1], 0.25, 2.5], 1, 1)
+        width = max(text_width(tick, face) for tick in ("88.8 ms", *ticks[1:]))
+        left.setWidth(width + 10 * zoom)
+        bottom.setHeight(21 * zoom)
+
+    def _show_lines(self, picture: SweepPicture) -> None:
+        x_unit, y_unit = picture.x_unit[0], picture.y_unit[0]
+        for line, points in ((self._floor, picture.floor), (self._front, picture.front)):
+            line.setData([x / x_unit for x, _ in points], [y / y_unit for _, y in points])
+        bars = [mark for mark in picture.marks if not picture.beyond(mark)]
+        self._bars.setData(
+            [mark.x / x_unit for mark in bars for _ in range(2)],
+            [y / y_unit for mark in bars for y in (mark.low, mark.high)],
+        )
+
+    def _show_marks(self, picture: SweepPicture, theme: Theme, zoom: float) -> None:
+        spots, rings = [], []
+        for number, mark in enumerate(picture.marks):
+            symbol, size = _SYMBOLS[mark.kind]
+            if picture.beyond(mark):
+                symbol = "t1"
+            spots.append(
+                {
+                    "pos": self._place(picture, mark),
+                    "symbol": symbol,
+                    "size": (size + (4 if mark.shown else 0)) * zoom,
+                    "pen": _edge(mark, theme),
+                    "brush": _face(mark, theme),
+                    "data": (number, mark),
+                }
+            )
+            if mark.ringed:
+                pen = pg.mkPen(theme.color("read"), width=2)
+                rings.append(_ring(self._place(picture, mark), 21 * zoom, pen))
+            if mark.current:
+                pen = pg.mkPen(theme.color("playhead"), width=1.6, style=Qt.PenStyle.DotLine)
+                rings.append(_ring(self._place(picture, mark), 26 * zoom, pen))
+        self._rings.setData(rings, brush=None)
+        self._marks.setData(spots, hoverPen=pg.mkPen(theme.color("text"), width=2))
+
+    def _place(self, picture: SweepPicture, mark: SweepMark) -> tuple[float, float]:
+        """In units of the axes; one beyond the range stands just below the upper edge."""
+        low, high = picture.y_range
+        y = high - 0.035 * (high - low) if picture.beyond(mark) else mark.y
+        return mark.x / picture.x_unit[0], y / picture.y_unit[0]
+
+    def _place_labels(self, *_: object) -> None:
+        """Name what matters; marks on each other share a label, one without room is left out."""
+        picture, looks = self._picture, self._looks
+        if picture is None or looks is None:
+            return
+        theme, zoom = looks
+        view = self.getPlotItem().getViewBox()
+        inside = view.sceneBoundingRect()
+        taken = self._place_corners(picture, inside, zoom)
+        everywhere = [
+            view.mapViewToScene(QPointF(*self._place(picture, mark))) for mark in picture.marks
+        ]
+        numbers = [i for i, mark in enumerate(picture.marks) if mark.label]
+        numbers.sort(key=lambda i: _rank(picture.marks[i]))
+        groups = gather([everywhere[i] for i in numbers], SAME_MARK_PX * zoom)
+        named = [[numbers[i] for i in group] for group in groups]
+        while len(self._labels) < len(named):
+            self._labels.append(self._new_label(zoom))
+        for label, group in zip_longest(self._labels, named):
+            label.setVisible(group is not None)
+            if group is not None:
+                marks = [picture.marks[i] for i in group]
+                label.setPlainText(" · ".join(_label_text(picture, mark) for mark in marks))
+                label.setColor(theme.color("text" if marks[0].shown else "muted"))
+        spots = [everywhere[group[0]] for group in named]
+        if len(everywhere) <= MOST_OBSTACLES:
+            labelled = {i for group in named for i in group}
+            taken += [_round(s, 6 * zoom) for i, s in enumerate(everywhere) if i not in labelled]
+        labels = self._labels[: len(named)]
+        sizes: list[QSizeF] = [label.boundingRect().size() for label in labels]
+        boxes = place_labels(spots, sizes, inside, taken, zoom)
+        ties: list[QPointF] = []
+        for label, spot, box in zip(labels, spots, boxes, strict=True):
+            label.setVisible(box is not None)
+            if box is not None:
+                label.setPos(view.mapSceneToView(box.topLeft()))
+                ties += [view.mapSceneToView(end) for end in leader(spot, box, zoom) or ()]
+        self._leaders.setData([end.x() for end in ties], [end.y() for end in ties])
+
+    def _place_corners(self, picture: SweepPicture, inside: QRectF, zoom: float) -> list[QRectF]:
+        """Say in the corners what the axes are and where the floor is; returns what that covers."""
+        view = self.getPlotItem().getViewBox()
+        floor = picture.floor_words
+        if floor and not picture.floor:
+            start = picture.x_range[0] / (picture.floor_bytes_per_us or 1.0)
+            floor = f"{floor} is below: {format_us(start)}"
+        texts = {"left": picture.y_words, "bottom": picture.x_words, "floor": floor}
+        for side, text in texts.items():
+            self._corners[side].setPlainText(text)
+            self._corners[side].setVisible(bool(text))
+        sizes = {side: label.boundingRect().size() for side, label in self._corners.items()}
+        gap = 3 * zoom
+        x_box = QRectF(QPointF(0, 0), sizes["bottom"])
+        x_box.moveBottomRight(inside.bottomRight() - QPointF(gap, gap))
+        y_box = QRectF(inside.topLeft() + QPointF(gap, gap), sizes["left"])
+        floor_box = QRectF(QPointF(0, 0), sizes["floor"])
+        floor_box.moveBottomLeft(inside.bottomLeft() + QPointF(gap, -gap))
+        if picture.floor:
+            x, y = picture.floor[-1]
+            end = QPointF(x / picture.x_unit[0], y / picture.y_unit[0])
+            floor_box.moveBottomRight(view.mapViewToScene(end) - QPointF(gap, gap + 4 * zoom))
+        boxes = {"bottom": x_box, "left": y_box, "floor": floor_box}
+        if floor_box.intersects(x_box):
+            floor_box.moveBottom(x_box.top())
+        for side, box in boxes.items():
+            self._corners[side].setPos(view.mapSceneToView(box.topLeft()))
+        return [box for side, box in boxes.items() if texts[side]]
+
+    def _new_label(self, zoom: float) -> pg.TextItem:
+        label = pg.TextItem(anchor=(0, 0))
+        label.setFont(_label_font(zoom))
+        label.setZValue(12)
+        self.addItem(label)
+        return label
+
+    # The mouse and the keyboard.
+
+    def _on_clicked(self, _item: object, points: Any, _event: object = None) -> None:
+        if len(points):
+            self.mark_picked.emit(points[-1].data()[0])
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        picture = self._picture
+        step = _STEPS.get(Qt.Key(event.key()))
+        if picture is not None and step is not None:
+            start = next((i for i, mark in enumerate(picture.marks) if mark.shown), None)
+            if self._at < 0:
+                self._at = start if start is not None else len(picture.marks) - 1
+            else:
+                self._at = neighbour(picture, self._at, step)
+            self._show_focus()
+            self._tell_focus(picture)
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._at >= 0:
+            self.mark_picked.emit(self._at)
+        else:
+            super().keyPressEvent(event)
+
+    @override
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._at = -1
+        self._show_focus()
+
+    def _show_focus(self) -> None:
+        if self._picture is None or self._looks is None or self._at < 0:
+            self._focus.setData([])
+            return
+        theme, zoom = self._looks
+        place = self._place(self._picture, self._picture.marks[self._at])
+        pen = pg.mkPen(theme.color("text"), width=2)
+        self._focus.setData([_ring(place, 19 * zoom, pen)], brush=None)
+
+    def _tell_focus(self, picture: SweepPicture) -> None:
+        text = "\n".join(picture.marks[self._at].words)
+        self.setAccessibleDescription(text)
+        QToolTip.showText(self.mapToGlobal(self.spot(self._at)).toPoint(), wrapped(text), self)
+
+
+def _tip(x: float, y: float, data: tuple[int, SweepMark]) -> str:
+    return "\n".join(data[1].words)
+
+
+def _rank(mark: SweepMark) -> tuple[bool, bool, bool]:
+    """Labels of what is shown come first, then Inductor's choice, then the front."""
+    return (not mark.shown, not mark.ringed, not mark.on_front)
+
+
+def _label_text(picture: SweepPicture, mark: SweepMark) -> str:
+    return f"{mark.label}, {format_us(mark.y)}" if picture.beyond(mark) else mark.label
+
+
+def _label_font(zoom: float) -> QFont:
+    return font(LABEL_PX * zoom, 600)
+
+
+def _edge(mark: SweepMark, theme: Theme) -> Any:
+    """The outline: of what is shown in the text's colour, a cross in the colour of warnings."""
+    if mark.shown:
+        return pg.mkPen(theme.color("text"), width=2)
+    if mark.kind is MarkKind.WRONG:
+        return pg.mkPen(theme.color("warning"), width=2)
+    if mark.kind is MarkKind.COMPILED:
+        return pg.mkPen(theme.color("read"), width=1.8)
+    return pg.mkPen(theme.color("panel"), width=1)
+
+
+def _face(mark: SweepMark, theme: Theme) -> Any:
+    name = {
+        MarkKind.PLAN: "compute" if mark.on_front else "fused",
+        MarkKind.WRONG: "warning",
+        MarkKind.EAGER: "plain",
+        MarkKind.COMPILED: "panel",
+    }[mark.kind]
+    return pg.mkBrush(theme.color(name))
+
+
+def _ring(place: tuple[float, float], size: float, pen: Any) -> dict[str, Any]:
+    return {"pos": place, "size": size, "symbol": "o", "pen": pen, "brush": None}
+
+
+def _round(spot: QPointF, reach: float) -> QRectF:
+    return QRectF(spot.x() - reach, spot.y() - reach, 2 * reach, 2 * reach)
