@@ -386,7 +386,7 @@ def failed_run(run_id: str = "failed") -> Run:
         memory=None,
         accuracy=None,
         counters=None,
-        error="CUDA ran out of memory at 180 GB; the largest seq_len that fits is 16384.",
+        error="CUDA ran out of memory at 180 GB; the largest size that fits is seq_len=16384.",
     )
 
 

@@ -28,7 +28,7 @@ MOST_LAUNCH_S = 0.2
 _LIBRARIES_BYTES = 64 << 20
 """What matmul libraries keep on a GPU: 34 MB were seen on an H200."""
 _CHECKED_BYTES = 26
-"""An element of the output while its distribution is looked at: three times in fp64, and a bool."""
+"""An element of a result while its distribution is looked at: three times in fp64, and a bool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +86,9 @@ def capture_that_fits(
         size //= 2
     lowered = capture_chain(chain, {**settings, name: size}, device)
     return lowered, (
-        f"{name} was lowered from {wanted} to {size}, so that the run takes at most a quarter of "
-        f"the free memory ({format_bytes(room.free_bytes)}); set {name} to choose it yourself.",
+        f"The default of {name} was lowered from {wanted} to {size}, so that the run takes at most "
+        f"a quarter of the free memory ({format_bytes(room.free_bytes)}); set {name} to choose it "
+        "yourself.",
     )
 
 
@@ -115,9 +116,11 @@ def refuse(
         lambda size: _fits(sized.at(size), chosen, [strategy], room, room.free_bytes),
         below=_size(chosen),
     )
-    if largest is None:
-        return f"{reason}; no {name} fits: lower batch or heads."
-    return f"{reason}; the largest {name} that fits is {largest}."
+    if largest is not None:
+        return f"{reason}; the largest size that fits is {name}={largest}."
+    others = [p.name for p in chosen.chain.parameters if p.kind == "int" and p.name != name]
+    cure = f"; lower {' or '.join(others)} as well" if others else ""
+    return f"{reason}; not even {name}=1 fits{cure}."
 
 
 def _fits(
@@ -130,8 +133,13 @@ def _fits(
 def _needed(graph: OpGraph, chosen: ChosenChain, strategy: Strategy, room: Room) -> int:
     """Inputs, peak, and what is needed beside it: to flush the cache, then to check the result."""
     inputs = bytes_of(graph, TensorRole.INPUT)
-    outputs = sum(math.prod(t.shape) for t in graph.tensors if t.role is TensorRole.OUTPUT)
-    checking = inputs + _CHECKED_BYTES * outputs
+    updated = {name for op in graph.ops for name in op.writes}
+    results = sum(
+        math.prod(t.shape) for t in graph.tensors
+        if t.role is TensorRole.OUTPUT or (t.role is TensorRole.INPUT and t.id in updated)
+    )  # fmt: skip
+    # The inputs count once more: those that calls update are made anew to be checked.
+    checking = inputs + _CHECKED_BYTES * results
     beside = max(flush_bytes(room.device.l2_bytes), checking)
     if room.device.kind is DeviceKind.CUDA:
         beside += _LIBRARIES_BYTES

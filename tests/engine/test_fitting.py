@@ -47,7 +47,7 @@ def test_a_default_is_halved_until_a_quarter_is_enough_and_says_so() -> None:
     chosen, lowered = capture_that_fits("attention", {}, [EAGER], gpu(8 * GB))
     assert chosen.parameters["seq_len"] == 2048
     assert len(lowered) == 1
-    assert lowered[0].startswith("seq_len was lowered from 4096 to 2048")
+    assert lowered[0].startswith("The default of seq_len was lowered from 4096 to 2048")
     assert "8.00 GB" in lowered[0]
 
 
@@ -70,7 +70,7 @@ def test_what_cannot_fit_is_refused_with_the_largest_size_that_does() -> None:
     assert sentence is not None
     assert sentence.startswith("eager needs about 62.5 GB")
     assert "8.00 GB are free on cuda:0" in sentence
-    match = re.search(r"the largest seq_len that fits is (\d+)\.", sentence)
+    match = re.search(r"the largest size that fits is seq_len=(\d+)\.", sentence)
     assert match
     largest = int(match[1])
     for seq_len, fits in ((largest, True), (largest + 64, False)):
@@ -91,7 +91,7 @@ def test_where_no_size_fits_the_sentence_names_the_others() -> None:
     chosen, _ = capture_that_fits("attention", settings, [EAGER], room)
     sentence = refuse(chosen, settings, EAGER, room)
     assert sentence is not None
-    assert sentence.endswith("no seq_len fits: lower batch or heads.")
+    assert sentence.endswith("not even seq_len=1 fits; lower batch or heads or head_dim as well.")
 
 
 def test_a_gpu_with_a_display_takes_no_long_launch() -> None:

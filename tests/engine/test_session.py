@@ -220,7 +220,7 @@ def test_what_cannot_fit_is_a_failed_run_and_allocates_nothing(engine: Session) 
     huge: dict[str, Scalar] = {**SMALL, "seq_len": 1_048_576, "dropout": 0.0, "mask": "none"}
     [run] = runs(engine, "eager", parameters=huge)
     assert run.error is not None
-    assert "the largest seq_len that fits is" in run.error
+    assert "the largest size that fits is seq_len=" in run.error
     assert run.launches == ()
     assert run.timing is None
 

@@ -147,7 +147,7 @@ def test_other_forms_of_the_chain_are_right_too(engine: Session, mask: str, dtyp
 def test_what_does_not_fit_is_refused_with_what_does(engine: Session) -> None:
     [run] = measure(engine, ("eager",), seq_len=1_048_576).values()
     assert run.error is not None
-    assert "the largest seq_len that fits is" in run.error
+    assert "the largest size that fits is seq_len=" in run.error
 
 
 def test_ceilings_are_plausible_and_measured_within_ten_seconds(engine: Session) -> None:

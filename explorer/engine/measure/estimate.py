@@ -106,14 +106,17 @@ def _fused_peak(graph: OpGraph, *, on_cuda: bool) -> int:
 
 
 def _eager_peak(graph: OpGraph, *, on_cuda: bool) -> int:
-    """Python frees a tensor when its variable is bound anew, not when it is last read."""
+    """Python frees a tensor when its variable is bound anew, not when it is last read.
+
+    What an op updates in place is an input, and takes no memory of its own.
+    """
     tensors = {tensor.id: tensor for tensor in graph.tensors}
     last_read = {name: i for i, op in enumerate(graph.ops) for name in op.reads}
     bound: dict[str, str] = {}
     held: set[str] = set()
     peak = 0
     for i, op in enumerate(graph.ops):
-        held.update(op.writes)
+        held |= _made(op, tensors)
         now = _held_bytes(held, tensors)
         if op.kind is OpKind.RANDOM and not on_cuda:
             # There the random numbers are a tensor of their own while the op runs.
@@ -149,13 +152,18 @@ def _compiled_peak(graph: OpGraph, *, on_cuda: bool) -> int:
     held: set[str] = set()
     peak = 0
     for i, ops in enumerate(groups):
-        held |= {name for op in ops for name in op.writes if outlives(name, i)}
+        held |= {name for op in ops for name in _made(op, tensors) if outlives(name, i)}
         own = _compiled_own_bytes(ops, graph, on_cuda=on_cuda)
         peak = max(peak, _held_bytes(held, tensors) + own)
         held = {name for name in held if outlives(name, i)}
     if on_cuda and _has_odd_matmul(graph):
         peak = int(_PADDED_TIMES * peak)
     return peak + _SMALL_BYTES
+
+
+def _made(op: Op, tensors: dict[str, Tensor]) -> set[str]:
+    """What an op writes that was not there before."""
+    return {name for name in op.writes if tensors[name].role is not TensorRole.INPUT}
 
 
 def _held_bytes(held: set[str], tensors: dict[str, Tensor]) -> int:
