@@ -13,9 +13,6 @@ from torch import fx
 from explorer.engine.aten_graph import attribute, computing, flat, folds, is_folded, is_store
 from explorer.model.errors import ExplorerError
 
-_MOST_INLINED = 8
-"""Constants of up to so many elements stay in the graph: Inductor writes them into the code."""
-
 
 class PartitionError(ExplorerError):
     """The groups cannot run one after the other; ``nodes`` are those of a circle of groups."""
@@ -106,10 +103,11 @@ class DataFlow:
             value = value.all_input_nodes[0]
         return self._group_of.get(value)
 
-    def is_inlined(self, node: fx.Node) -> bool:
-        """Whether a ``get_attr`` node stays one in the pieces: a small constant, or a graph."""
-        value = attribute(self.module, node.target)
-        return not isinstance(value, torch.Tensor) or value.numel() <= _MOST_INLINED
+    def is_graph(self, node: fx.Node) -> bool:
+        """Whether a node gets a graph, which an operator takes; not a tensor."""
+        if node.op != "get_attr":
+            return False
+        return not isinstance(attribute(self.module, node.target), torch.Tensor)
 
     def in_memory_of(self, value: fx.Node) -> fx.Node:
         """When all has run: the input that holds an updated value, or the value's own node."""

@@ -30,6 +30,10 @@ PLACES: dict[str, str] = {
     ),
     "torch._inductor.cudagraph_trees:reset_cudagraph_trees": "to free CUDA graphs at once",
     "torch._dynamo.utils:counters": "to know of graph breaks",
+    "torch._dynamo.backends.common:aot_autograd": "to apply a fusion plan in torch.compile",
+    "torch._dynamo.exc:ShortenTraceback": "to refuse a fusion plan in its own words",
+    "torch._guards:tracing": "to compile a group while a graph is being compiled",
+    "torch._subclasses.fake_tensor:unset_fake_temporarily": "to compile inside a compiler",
     "torch._subclasses.fake_tensor:FakeTensorMode": "to capture a chain without memory",
 }
 """Module and attribute, and what it is used for."""

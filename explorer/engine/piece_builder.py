@@ -108,7 +108,7 @@ class _Builder:
     def _add_input(self, value: fx.Node) -> None:
         """Take a value from where it lies when the group runs."""
         held = self._flow.updates.get(value, value)
-        if held.op == "get_attr" and self._flow.is_inlined(held):
+        if self._flow.is_graph(held):
             return
         if held not in self._inputs:
             placeholder = self._graph.placeholder(held.name)
@@ -131,17 +131,14 @@ class _Builder:
         return self._made[node]
 
     def _take_attribute(self, target: str) -> None:
+        """Take over a graph that an operator takes."""
         owner = self._attributes
         *path, last = target.split(".")
         for name in path:
             if not hasattr(owner, name):
                 owner.add_module(name, torch.nn.Module())
             owner = getattr(owner, name)
-        held = attribute(self._flow.module, target)
-        if isinstance(held, torch.Tensor):
-            owner.register_buffer(last, held.detach())
-        else:
-            setattr(owner, last, held)
+        setattr(owner, last, attribute(self._flow.module, target))
 
 
 def _meta(node: fx.Node, number: int | None) -> dict[str, object]:

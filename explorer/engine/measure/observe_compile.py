@@ -7,12 +7,13 @@ The engine wraps a strategy's ``build`` (the first call, which compiles)::
     record_launches(built.call, ..., observation=observation)
 
 Code generation has to run for anything to be seen: Inductor's graph caches must be off meanwhile
-(``strategies.compiled`` does that; its caches of compiled kernels may stay on). Nothing that is
-generated changes but for one comment a kernel call, ``[Provenance debug handles] name:number``.
+(:func:`code_generation_runs` does that; its caches of compiled kernels may stay on). Nothing that
+is generated changes but for one comment a kernel call, ``[Provenance debug handles] name:number``.
 """
 
 import logging
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -162,6 +163,23 @@ class CompileObservation:
             functions=self._functions.pop(id(graph), {}),
             fusion=self._fusion.pop(id(graph), None),
         )
+
+
+@contextmanager
+def code_generation_runs() -> Iterator[None]:
+    """Switch off the caches that would skip code generation, which has to be observed.
+
+    What is generated is compiled through caches all the same: the same source is not built twice.
+    """
+    with (
+        warnings.catch_warnings(),
+        settings("torch._inductor.config", fx_graph_cache=False),
+        settings("torch._functorch.config", enable_autograd_cache=False),
+    ):
+        # The compiler warns of its own use of what torch has deprecated, and of settings that a
+        # user of the explorer cannot change.
+        warnings.simplefilter("ignore")
+        yield
 
 
 @contextmanager

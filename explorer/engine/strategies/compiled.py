@@ -1,14 +1,13 @@
 """``torch.compile`` in its modes."""
 
 import contextlib
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 
 import torch
 
 from explorer.chains.descriptor import Chain
-from explorer.engine.internals import InternalMovedError, internal, settings
+from explorer.engine.internals import InternalMovedError, internal
+from explorer.engine.measure.observe_compile import code_generation_runs
 from explorer.engine.prepared import Prepared, Returned
 from explorer.engine.strategies.base import Built, PeakFamily, PeakRule, Strategy
 from explorer.engine.toolchain import compile_refusal
@@ -45,23 +44,6 @@ def _peak(mode: str | None) -> PeakRule:
     return rule
 
 
-@contextmanager
-def _code_generation_runs() -> Iterator[None]:
-    """Switch off the caches that would skip code generation, which has to be observed.
-
-    What is generated is compiled through caches all the same: the same source is not built twice.
-    """
-    with (
-        warnings.catch_warnings(),
-        settings("torch._inductor.config", fx_graph_cache=False),
-        settings("torch._functorch.config", enable_autograd_cache=False),
-    ):
-        # The compiler warns of its own use of what torch has deprecated, and of settings that a
-        # user of the explorer cannot change.
-        warnings.simplefilter("ignore")
-        yield
-
-
 def _builder(mode: str | None) -> Callable[[Prepared], Built]:
     def build(prepared: Prepared) -> Built:
         inputs = tuple(prepared.inputs.values())
@@ -83,7 +65,7 @@ def _builder(mode: str | None) -> Callable[[Prepared], Built]:
             with torch.no_grad():
                 return compiled(*inputs)
 
-        with _code_generation_runs():
+        with code_generation_runs():
             compiled = torch.compile(chain, dynamic=False, mode=mode)
             call()
         if uses_graph:
