@@ -25,6 +25,6 @@ ADAM = Chain(
         OpName(name="root", detail="√", output="root_v"),
         OpName(name="correct", detail="/ √(1−β₂ᵗ)", output="corrected"),
         OpName(name="eps", detail="+ ε", output="denominator"),
-        OpName(name="update", detail="− lr · m̂ / denominator", output="p", in_place=True),
+        OpName(name="update", detail="− lr · m / denominator", output="p", in_place=True),
     ),
 )  # fmt: skip

@@ -45,7 +45,8 @@ def chain_to_plain(chain: Chain) -> dict[str, Any]:
         "look_at": chain.look_at,
         "parameters": [_parameter_to_plain(parameter) for parameter in chain.parameters],
         "ops": [
-            {"name": op.name, "detail": op.detail, "output": op.output} for op in chain.all_ops
+            {"name": op.name, "detail": op.detail, "output": op.output, "in_place": op.in_place}
+            for op in chain.all_ops
         ],
         "plan_forms": [plan_spec(form) for form in (plan_example(chain), *PLAN_FORMS)],
     }
@@ -102,7 +103,7 @@ def _describe(chain: Chain) -> list[str]:
     )
     ops = render(
         [Column(title=title, is_text=True) for title in ("op", "what it does", "makes")],
-        [[op.name, op.detail, op.output] for op in chain.all_ops],
+        [[op.name, op.detail, op.output + ", in place" * op.in_place] for op in chain.all_ops],
     )
     return [
         f"{chain.title} ({chain.id})", f"  {chain.formula}", f"  {chain.look_at}",

@@ -45,7 +45,7 @@ class Step:
 
 def plan_example(chain: Chain) -> str:
     """A plan of the chain that shows how one is written: two pairs from its middle."""
-    names = [op.name for op in chain.all_ops]
+    names = [op.name for op in chain.ops(chain.resolve({}, DeviceKind.CPU))]
     first = max(0, (len(names) - 4) // 2)
     pairs = (names[i : min(i + 2, len(names))] for i in (first, first + 2))
     return BETWEEN.join(WITHIN.join(pair) for pair in pairs if pair)
