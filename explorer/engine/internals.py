@@ -30,6 +30,7 @@ PLACES: dict[str, str] = {
     ),
     "torch._inductor.cudagraph_trees:reset_cudagraph_trees": "to free CUDA graphs at once",
     "torch._dynamo.utils:counters": "to know of graph breaks",
+    "torch._dynamo:optimize": "to apply a fusion plan to whole operators",
     "torch._dynamo.backends.common:aot_autograd": "to apply a fusion plan in torch.compile",
     "torch._dynamo.exc:ShortenTraceback": "to refuse a fusion plan in its own words",
     "torch._guards:tracing": "to compile a group while a graph is being compiled",

@@ -60,6 +60,17 @@ def parse_aten_plan(text: str, names: Sequence[str], where: str) -> FusionPlan:
     )
 
 
+def check_aten_plan(text: str) -> None:
+    """Read a plan as far as that goes without a graph.
+
+    Raises:
+        UsageError: An op is named twice, or a name is missing.
+    """
+    signs = text.replace(BETWEEN, WITHIN).split(WITHIN)
+    named = dict.fromkeys(stripped for sign in signs if (stripped := _stripped(sign)))
+    parse_aten_plan(text, tuple(named), "The program")
+
+
 def in_aten_names(plan: FusionPlan, ops: Sequence[str], overloads: Sequence[str]) -> FusionPlan:
     """A chain's plan in ATen names.
 

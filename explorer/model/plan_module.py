@@ -35,9 +35,7 @@ backend = explorer.backend(PLAN)
 
 def compile(function):
     """The function with its kernels fused as planned; compiled when first called."""
-    import torch
-
-    return torch.compile(function, backend=backend, dynamic=False)
+    return backend.compile(function)
 
 
 if __name__ == "__main__":
