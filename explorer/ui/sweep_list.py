@@ -22,8 +22,8 @@ from explorer.ui.words import DASH
 Index = QModelIndex | QPersistentModelIndex
 VALUE_ROLE = Qt.ItemDataRole.UserRole
 ROW_PX = 20
-PLAN_PX, LEAST_PLAN_PX = 250, 120
-"""Widest that the names of plans are given, and what is left of it where room is scarce."""
+PLAN_PX = 210
+"""What the names of plans are given at most before another column is left out."""
 CELL_AIR_PX = 16
 _ROOT = QModelIndex()
 
@@ -268,7 +268,7 @@ class SweepList(QTableView):
         return round(wide + CELL_AIR_PX)
 
     def _fit_columns(self) -> None:
-        left = self.viewport().width() - round(LEAST_PLAN_PX * self._zoom)
+        left = self.viewport().width() - self._plan_px()
         for column in range(1, len(COLUMNS)):
             width = self._column_px(column)
             self.setColumnHidden(column, width > left)

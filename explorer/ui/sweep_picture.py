@@ -1,21 +1,23 @@
 """What the plot of a sweep shows, without a plot: marks, front, floor, ranges and labels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from explorer.model.fusion import FusionPlan
 from explorer.model.run import Run
 from explorer.model.sweep import Sweep, SweepPoint
 from explorer.model.sweep_words import point_words
-from explorer.model.units import format_rate
+from explorer.model.units import format_rate, format_us
 
 BYTES_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 TIME_UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
-MOST_STRETCH = 1.7
+MOST_STRETCH = 1.3
 """The range of the plans' times may grow by this for what is beside them, and no further."""
 AIR = 0.09
 """Left free round the marks, as a share of their range."""
+FOOT = 0.12
+"""Left free below them beside that: the fastest plan's label stands there."""
 
 
 class MarkKind(StrEnum):
@@ -73,8 +75,8 @@ class SweepPicture:
         front: Corners of the front's line, from the upper left to the right.
         floor_bytes_per_us: Slope of the floor; None where no ceiling was measured.
         floor_words: What the floor is.
-        x_words: What is across.
-        y_words: What is up.
+        caption: What is up, what is across, and where the floor lies.
+        about: The caption at length.
     """
 
     marks: tuple[SweepMark, ...]
@@ -85,8 +87,8 @@ class SweepPicture:
     front: tuple[tuple[float, float], ...]
     floor_bytes_per_us: float | None
     floor_words: str
-    x_words: str
-    y_words: str
+    caption: str
+    about: str
 
     @property
     def floor(self) -> tuple[tuple[float, float], ...]:
@@ -99,9 +101,10 @@ class SweepPicture:
             return ()
         return tuple((x, x / self.floor_bytes_per_us) for x in (start, right))
 
-    def beyond(self, mark: SweepMark) -> bool:
-        """Whether a mark lies above the range and stands at the upper edge instead."""
-        return mark.y > self.y_range[1]
+    def beyond(self, mark: SweepMark) -> int:
+        """1 for a mark above the range, which stands at the upper edge instead; -1 below it."""
+        low, high = self.y_range
+        return int(mark.y > high) - int(mark.y < low)
 
 
 def picture_of(
@@ -126,14 +129,14 @@ def picture_of(
         if point is not None and point.is_placed
     ]
     marks.sort(
-        key=lambda mark: (mark.shown, mark.ringed, mark.on_front, mark.kind is MarkKind.PLAN)
+        key=lambda mark: (mark.shown, mark.ringed, mark.on_front, mark.kind is MarkKind.WRONG)
     )
     ceilings = marks[0].run.device.ceilings
     rate = ceilings.memory_bytes_per_s if ceilings else 0.0
     x_range = _widened([mark.x for mark in (*marks, *beside)])
     y_range = _time_range(marks, beside, x_range[0] / rate * 1e6 if rate else None)
     memory = marks[0].run.device.memory_name
-    return SweepPicture(
+    picture = SweepPicture(
         marks=(*beside, *marks),
         x_range=x_range,
         y_range=y_range,
@@ -142,8 +145,17 @@ def picture_of(
         front=_stairs(sweep.front, x_range, y_range),
         floor_bytes_per_us=rate / 1e6 if rate else None,
         floor_words=f"{memory} at {format_rate(rate)}" if rate else "",
-        x_words=f"{memory} traffic, {sweep.pedigree.value}",
-        y_words=f"time, {sweep.condition.value}",
+        caption=f"Time over {memory} traffic",
+        about=f"Times are {sweep.condition.value}, bytes {sweep.pedigree.value}.",
+    )
+    if not rate:
+        return picture
+    least_us = min(mark.x for mark in marks) / rate * 1e6
+    return replace(
+        picture,
+        caption=f"{picture.caption} · floor at {format_us(least_us)}",
+        about=f"{picture.about} The floor is what the traffic takes at the measured ceiling of "
+        f"{format_rate(rate)}: {format_us(least_us)} for the least.",
     )
 
 
@@ -231,6 +243,7 @@ def _time_range(
 ) -> tuple[float, float]:
     """From the plans' times, stretched to what is beside them where that is not far."""
     low, high = _widened([value for mark in marks for value in (mark.low, mark.high)])
+    low = max(low - FOOT * (high - low), 0.0)
     most = MOST_STRETCH * (high - low)
     wanted = [mark.high for mark in beside]
     for value in sorted(wanted):

@@ -1,6 +1,6 @@
 """The plot of a sweep, time over traffic. Imported when first shown, since pyqtgraph takes long."""
 
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any
 
 import pyqtgraph as pg
@@ -23,10 +23,14 @@ MOST_OBSTACLES = 40
 """With more marks than this labels keep clear of the labelled ones alone."""
 _SYMBOLS = {
     MarkKind.PLAN: ("o", 11.0),
-    MarkKind.WRONG: ("x", 11.0),
+    MarkKind.WRONG: ("x", 12.0),
     MarkKind.EAGER: ("s", 11.0),
-    MarkKind.COMPILED: ("d", 15.0),
+    MarkKind.COMPILED: ("d", 19.0),
 }
+_BEYOND = {1: "t1", -1: "t"}
+"""Arrows for marks that lie above or below the range."""
+EDGE = 0.045
+"""How far from the edge those stand, as a share of the range."""
 _STEPS = {
     Qt.Key.Key_Left: (-1, 0),
     Qt.Key.Key_Right: (1, 0),
@@ -70,18 +74,19 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
         self._at = -1
         self._floor = pg.PlotCurveItem(antialias=True)
         self._front = pg.PlotCurveItem(antialias=True)
+        self._reach = pg.PlotCurveItem(antialias=True, connect="pairs")
         self._bars = pg.PlotCurveItem(antialias=True, connect="pairs")
         self._leaders = pg.PlotCurveItem(antialias=True, connect="pairs")
         self._rings = pg.ScatterPlotItem(pxMode=True)
         self._marks = pg.ScatterPlotItem(pxMode=True, hoverable=True, tip=_tip)
         self._focus = pg.ScatterPlotItem(pxMode=True)
-        self._corners = {side: pg.TextItem(anchor=(0, 0)) for side in ("bottom", "left", "floor")}
+        self._floor_label = pg.TextItem(anchor=(0, 0))
         self._labels: list[pg.TextItem] = []
         for z, items in (
-            (-5, (self._floor, self._front, self._leaders)),
+            (-5, (self._floor, self._front, self._reach, self._leaders)),
             (0, (self._bars, self._rings)),
             (8, (self._marks,)),
-            (10, (self._focus, *self._corners.values())),
+            (10, (self._focus, self._floor_label)),
         ):
             for item in items:
                 item.setZValue(z)
@@ -150,14 +155,15 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
             axis.setStyle(tickFont=font(AXIS_PX * zoom))
             axis.setPen(pg.mkPen(theme.color("line")))
             axis.setTextPen(pg.mkPen(theme.color("muted")))
-        for label in self._corners.values():
-            label.setFont(font(AXIS_PX * zoom))
-            label.setColor(theme.color("muted"))
+        self._floor_label.setFont(font(AXIS_PX * zoom))
+        self._floor_label.setColor(theme.color("muted"))
         for label in self._labels:
             label.setFont(_label_font(zoom))
         dashed = Qt.PenStyle.DashLine
         self._floor.setPen(pg.mkPen(theme.color("read"), width=1.4, style=dashed))
         self._front.setPen(pg.mkPen(theme.color("compute"), width=1.8))
+        dotted = Qt.PenStyle.DotLine
+        self._reach.setPen(pg.mkPen(theme.color("compute"), width=1.2, style=dotted))
         self._bars.setPen(pg.mkPen(theme.color("muted"), width=1.6))
         self._leaders.setPen(pg.mkPen(theme.color("faint"), width=1))
 
@@ -179,7 +185,12 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
 
     def _show_lines(self, picture: SweepPicture) -> None:
         x_unit, y_unit = picture.x_unit[0], picture.y_unit[0]
-        for line, points in ((self._floor, picture.floor), (self._front, picture.front)):
+        ends = (*picture.front[:2], *picture.front[-2:])
+        for line, points in (
+            (self._floor, picture.floor),
+            (self._front, picture.front[1:-1]),
+            (self._reach, ends),
+        ):
             line.setData([x / x_unit for x, _ in points], [y / y_unit for _, y in points])
         bars = [mark for mark in picture.marks if not picture.beyond(mark)]
         self._bars.setData(
@@ -191,13 +202,12 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
         spots, rings = [], []
         for number, mark in enumerate(picture.marks):
             symbol, size = _SYMBOLS[mark.kind]
-            if picture.beyond(mark):
-                symbol = "t1"
+            symbol = _BEYOND.get(picture.beyond(mark), symbol)
             spots.append(
                 {
                     "pos": self._place(picture, mark),
                     "symbol": symbol,
-                    "size": (size + (4 if mark.shown else 0)) * zoom,
+                    "size": (size + (3 if mark.shown else 0)) * zoom,
                     "pen": _edge(mark, theme),
                     "brush": _face(mark, theme),
                     "data": (number, mark),
@@ -205,17 +215,19 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
             )
             if mark.ringed:
                 pen = pg.mkPen(theme.color("read"), width=2)
-                rings.append(_ring(self._place(picture, mark), 21 * zoom, pen))
+                rings.append(_ring(self._place(picture, mark), 24 * zoom, pen))
             if mark.current:
                 pen = pg.mkPen(theme.color("playhead"), width=1.6, style=Qt.PenStyle.DotLine)
-                rings.append(_ring(self._place(picture, mark), 26 * zoom, pen))
+                rings.append(_ring(self._place(picture, mark), 29 * zoom, pen))
         self._rings.setData(rings, brush=None)
         self._marks.setData(spots, hoverPen=pg.mkPen(theme.color("text"), width=2))
 
     def _place(self, picture: SweepPicture, mark: SweepMark) -> tuple[float, float]:
-        """In units of the axes; one beyond the range stands just below the upper edge."""
+        """In units of the axes; one beyond the range stands just inside of the edge."""
         low, high = picture.y_range
-        y = high - 0.035 * (high - low) if picture.beyond(mark) else mark.y
+        y = {1: high - EDGE * (high - low), -1: low + EDGE * (high - low)}.get(
+            picture.beyond(mark), mark.y
+        )
         return mark.x / picture.x_unit[0], y / picture.y_unit[0]
 
     def _place_labels(self, *_: object) -> None:
@@ -226,9 +238,15 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
         theme, zoom = looks
         view = self.getPlotItem().getViewBox()
         inside = view.sceneBoundingRect()
-        taken = self._place_corners(picture, inside, zoom)
         everywhere = [
             view.mapViewToScene(QPointF(*self._place(picture, mark))) for mark in picture.marks
+        ]
+        taken = self._along_the_lines(picture)
+        taken += self._place_floor_label(picture, everywhere, zoom)
+        taken += [
+            _round(spot, 11 * zoom)
+            for spot, mark in zip(everywhere, picture.marks, strict=True)
+            if mark.ringed or mark.current
         ]
         numbers = [i for i, mark in enumerate(picture.marks) if mark.label]
         numbers.sort(key=lambda i: _rank(picture.marks[i]))
@@ -257,34 +275,49 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
                 ties += [view.mapSceneToView(end) for end in leader(spot, box, zoom) or ()]
         self._leaders.setData([end.x() for end in ties], [end.y() for end in ties])
 
-    def _place_corners(self, picture: SweepPicture, inside: QRectF, zoom: float) -> list[QRectF]:
-        """Say in the corners what the axes are and where the floor is; returns what that covers."""
+    def _along_the_lines(self, picture: SweepPicture) -> list[QRectF]:
+        """Small boxes on the front and on the floor, which no label should cover."""
         view = self.getPlotItem().getViewBox()
-        floor = picture.floor_words
-        if floor and not picture.floor:
-            start = picture.x_range[0] / (picture.floor_bytes_per_us or 1.0)
-            floor = f"{floor} is below: {format_us(start)}"
-        texts = {"left": picture.y_words, "bottom": picture.x_words, "floor": floor}
-        for side, text in texts.items():
-            self._corners[side].setPlainText(text)
-            self._corners[side].setVisible(bool(text))
-        sizes = {side: label.boundingRect().size() for side, label in self._corners.items()}
-        gap = 3 * zoom
-        x_box = QRectF(QPointF(0, 0), sizes["bottom"])
-        x_box.moveBottomRight(inside.bottomRight() - QPointF(gap, gap))
-        y_box = QRectF(inside.topLeft() + QPointF(gap, gap), sizes["left"])
-        floor_box = QRectF(QPointF(0, 0), sizes["floor"])
-        floor_box.moveBottomLeft(inside.bottomLeft() + QPointF(gap, -gap))
-        if picture.floor:
-            x, y = picture.floor[-1]
-            end = QPointF(x / picture.x_unit[0], y / picture.y_unit[0])
-            floor_box.moveBottomRight(view.mapViewToScene(end) - QPointF(gap, gap + 4 * zoom))
-        boxes = {"bottom": x_box, "left": y_box, "floor": floor_box}
-        if floor_box.intersects(x_box):
-            floor_box.moveBottom(x_box.top())
-        for side, box in boxes.items():
-            self._corners[side].setPos(view.mapSceneToView(box.topLeft()))
-        return [box for side, box in boxes.items() if texts[side]]
+        boxes: list[QRectF] = []
+        for points in (picture.front, picture.floor):
+            spots = [
+                view.mapViewToScene(QPointF(x / picture.x_unit[0], y / picture.y_unit[0]))
+                for x, y in points
+            ]
+            for first, last in pairwise(spots):
+                length = abs(last.x() - first.x()) + abs(last.y() - first.y())
+                n_steps = max(min(round(length / 6), 80), 1)
+                for step in range(n_steps + 1):
+                    spot = first + (last - first) * (step / n_steps)
+                    boxes.append(_round(spot, 1.5))
+        return boxes
+
+    def _place_floor_label(
+        self, picture: SweepPicture, marks: list[QPointF], zoom: float
+    ) -> list[QRectF]:
+        """Say what the floor is, beside it and clear of marks; returns what that covers."""
+        self._floor_label.setVisible(bool(picture.floor))
+        if not picture.floor:
+            return []
+        view = self.getPlotItem().getViewBox()
+        self._floor_label.setPlainText(picture.floor_words)
+        first, last = (
+            view.mapViewToScene(QPointF(x / picture.x_unit[0], y / picture.y_unit[0]))
+            for x, y in picture.floor
+        )
+        box = QRectF(QPointF(0, 0), self._floor_label.boundingRect().size())
+        gap = 6 * zoom
+        for share in (1.0, 0.85, 0.7, 0.55, 0.4, 0.25):
+            spot = first + (last - first) * share
+            box.moveTopRight(spot + QPointF(-gap, gap))
+            around = box.adjusted(-gap, -gap, gap, gap)
+            fits = view.sceneBoundingRect().contains(box)
+            if fits and not any(map(around.contains, marks)):
+                self._floor_label.setPos(view.mapSceneToView(box.topLeft()))
+                return [box]
+        # The line speaks for itself, and the caption of the plot names it.
+        self._floor_label.setVisible(False)
+        return []
 
     def _new_label(self, zoom: float) -> pg.TextItem:
         label = pg.TextItem(anchor=(0, 0))
