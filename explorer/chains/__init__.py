@@ -5,6 +5,7 @@ A new chain is one entry in ``CHAINS`` and one function in ``engine/chain_functi
 
 from explorer.chains.adam import ADAM
 from explorer.chains.attention import ATTENTION
+from explorer.chains.attention_scores import ATTENTION_SCORES
 from explorer.chains.descriptor import Chain
 from explorer.chains.elementwise import ELEMENTWISE
 from explorer.chains.layernorm_gelu import LAYERNORM_GELU
@@ -17,6 +18,7 @@ CHAINS: dict[str, Chain] = {
     chain.id: chain
     for chain in (
         ATTENTION,
+        ATTENTION_SCORES,
         RMSNORM,
         RESIDUAL_RMSNORM,
         LAYERNORM_GELU,

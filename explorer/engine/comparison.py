@@ -8,16 +8,19 @@ import torch
 
 from explorer.engine.chain_functions.base import DTYPES, ChainCode
 from explorer.engine.measure.accuracy import (
-    Error,
+    Errors,
     Reference,
     compute_reference,
-    error_by_slices,
-    error_of,
+    errors_by_slices,
+    errors_of,
     judge,
 )
+from explorer.engine.prepare import capture_chain
 from explorer.engine.prepared import Prepared
 from explorer.engine.strategies import Built, Strategy, find_strategy
+from explorer.model.fusion import PRESETS, parse_plan, plan_of
 from explorer.model.run import Accuracy, DistributionCheck
+from explorer.model.strategies import PLAN, plan_spec
 from explorer.model.tensor import TensorRole
 
 _BUDGET_S = 2.0
@@ -28,9 +31,11 @@ _HELD_BYTES = 1 << 30
 class Comparison:
     """The truth, and eager's own error against it.
 
-    Every error is that of the chain without its randomness under the same strategy: one more
-    build, made after the measured one was closed, so that there is never room needed for both. It
-    compiles anew, but finds what the first one autotuned and built in the caches.
+    Every error is that of the chain without its randomness under the same strategy. Where the
+    chain has none to take out, that is what was measured; else it is one more build, made after
+    the measured one was closed, so that there is never room needed for both. It compiles anew, but
+    finds what the first one autotuned and built in the caches. A chain that updates its inputs is
+    compared on inputs as they were before any call.
     """
 
     def __init__(self, prepared: Prepared, code: ChainCode) -> None:
@@ -43,21 +48,26 @@ class Comparison:
         self._code = code
         parameters = code.without_randomness(prepared.parameters)
         self.is_random = parameters != prepared.parameters
-        self._calm = dataclasses.replace(
-            prepared, parameters=parameters, function=code.make_function(parameters)
-        )
-        [output] = [t for t in prepared.graph.tensors if t.role is TensorRole.OUTPUT]
+        self._calm = prepared
+        if self.is_random:
+            self._calm = dataclasses.replace(
+                prepared, parameters=parameters, function=code.make_function(parameters)
+            )
+        self._is_calm_captured = not self.is_random
+        prepared.restore_inputs()
+        sizes = _sizes_of_results(prepared)
         with torch.no_grad():
             self.reference: Reference = compute_reference(
                 code.reference(prepared.parameters, prepared.inputs, _SLICE_BYTES),
-                n_elements=math.prod(output.shape),
+                n_elements=sum(sizes),
+                n_results=len(sizes),
                 budget_s=_BUDGET_S,
                 max_bytes=_HELD_BYTES,
             )
-        self._eager_error: Error | None = None
+        self._eager_errors: Errors = {}
 
     def measure_eager(self, *, whole: bool) -> None:
-        """Find eager's own error, which the others are judged by.
+        """Find eager's own errors, which the others are judged by.
 
         Args:
             whole: Run the whole chain; else slice by slice, where eager does not fit.
@@ -66,47 +76,90 @@ class Comparison:
             torch.OutOfMemoryError: There is no room for it.
         """
         if whole:
-            self._eager_error = self.error(find_strategy("eager"))
+            self._eager_errors = self.errors(find_strategy("eager"))
             return
+        calm = self._calm
+        calm.restore_inputs()
         with torch.no_grad():
-            self._eager_error = error_by_slices(
-                lambda index: self._code.slice_as_written(
-                    self._calm.parameters, self._calm.inputs, index, 0
+            self._eager_errors = errors_by_slices(
+                lambda part: self._code.slice_as_written(
+                    calm.parameters, calm.inputs, part.index, part.output
                 ),
                 self.reference,
             )
 
-    def error(self, strategy: Strategy) -> Error | None:
-        """The error of the chain without its randomness; None if it is not finite."""
-        built = strategy.build(self._calm)
+    def errors(self, strategy: Strategy) -> Errors:
+        """The errors of the chain without its randomness, built for the purpose."""
+        built = self._calm_strategy(strategy).build(self._calm)
         with closing(built):
-            self._calm.restore_inputs()
-            [result] = self._calm.results(built.call())
-            return error_of(result, self.reference)
+            return self.errors_as_built(built)
+
+    def errors_as_built(self, built: Built) -> Errors:
+        """The errors of a chain without randomness."""
+        self._calm.restore_inputs()
+        return errors_of(self._calm.results(built.call()), self.reference)
 
     def distribution(self, built: Built) -> tuple[DistributionCheck, ...]:
         """Checks of the random ops as built, with their randomness on."""
         if not self.is_random:
             return ()
+        prepared = self._prepared
 
         def call() -> torch.Tensor:
-            self._prepared.restore_inputs()
-            return self._prepared.results(built.call())[0]
+            prepared.restore_inputs()
+            return prepared.results(built.call())[0]
 
-        torch.manual_seed(self._prepared.seed)
-        return self._code.distribution(
-            self._prepared.parameters,
-            self._prepared.inputs,
-            call,
-            built.random_resolution,
-        )
+        torch.manual_seed(prepared.seed)
+        with torch.no_grad():
+            return self._code.distribution(
+                prepared.parameters, prepared.inputs, call, built.random_resolution
+            )
 
-    def judge(self, error: Error, distribution: tuple[DistributionCheck, ...]) -> Accuracy:
-        """The error beside eager's."""
+    def judge(self, errors: Errors, distribution: tuple[DistributionCheck, ...]) -> Accuracy:
+        """The errors beside eager's."""
         return judge(
-            error,
-            self._eager_error,
+            errors,
+            self._eager_errors,
             self.reference,
             dtype=DTYPES[str(self._prepared.parameters["dtype"])],
             distribution=distribution,
         )
+
+    def _calm_strategy(self, strategy: Strategy) -> Strategy:
+        """The strategy for the chain without its randomness.
+
+        A fusion plan is carried out on the captured graph, which is captured for it once, and
+        names ops, of which those that are random are not there.
+        """
+        if not self.is_random or strategy.name != PLAN:
+            return strategy
+        self._capture_calm()
+        option = strategy.option or ""
+        if option in PRESETS:
+            return strategy
+        everything = [op.name for op in self._prepared.graph.ops]
+        calm = [op.name for op in self._calm.graph.ops]
+        plan = parse_plan(option, everything, self._prepared.chain.id)
+        groups = [[op for op in group if op in calm] for group in plan.groups]
+        return find_strategy(plan_spec(plan_of(calm, groups).text))
+
+    def _capture_calm(self) -> None:
+        if self._is_calm_captured:
+            return
+        calm = self._calm
+        captured = capture_chain(calm.chain.id, calm.parameters, calm.device).captured
+        self._calm = dataclasses.replace(
+            calm,
+            graph=captured.graph,
+            graph_module=captured.graph_module,
+            nodes=captured.nodes,
+            updated=captured.updated,
+        )
+        self._is_calm_captured = True
+
+
+def _sizes_of_results(prepared: Prepared) -> list[int]:
+    """Elements of each result: of what the chain hands out, and of the inputs it updates."""
+    handed_out = [t.shape for t in prepared.graph.tensors if t.role is TensorRole.OUTPUT]
+    updated = [tuple(prepared.inputs[name].shape) for name in prepared.updated]
+    return [math.prod(shape) for shape in (*handed_out, *updated)]

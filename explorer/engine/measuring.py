@@ -15,6 +15,7 @@ from explorer.engine.comparison import Comparison
 from explorer.engine.faults import is_device_lost, is_out_of_memory, sentence_for
 from explorer.engine.fitting import estimate
 from explorer.engine.internals import InternalMovedError
+from explorer.engine.measure.accuracy import Errors
 from explorer.engine.measure.clocks import clock_reader, full_sm_mhz
 from explorer.engine.measure.counting import CounterSource
 from explorer.engine.measure.doubts import timing_doubts
@@ -41,6 +42,21 @@ from explorer.model.run import (
 from explorer.model.traffic import round_trips
 
 _logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Compared:
+    """What came of comparing a strategy with the reference.
+
+    Attributes:
+        errors: None if there was no room to find them.
+        checks: Of its randomness.
+        complaints: What could not be compared, in words: the rest of the run stands.
+    """
+
+    errors: Errors | None = None
+    checks: tuple[DistributionCheck, ...] = ()
+    complaints: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -98,8 +114,9 @@ class Measuring:
             record = self._record(strategy, built, observation)
             timing = self._time(spec, built, read_clocks, record)
             clocks_after = read_clocks()
-            checks, unchecked = self._check_randomness(strategy, built)
-        accuracy, complaints = self._compare(strategy, checks)
+            compared = self._compare_as_built(strategy, built)
+        if self.comparison is not None and self.comparison.is_random:
+            compared = self._compare_calm(strategy, compared)
         blank = self.maker.blank(strategy, built.backend)
         cost = CompileCost(
             first_call_s=first_call_s,
@@ -119,7 +136,7 @@ class Measuring:
             timing=timing,
             memory=None if peak is None else self._memory(strategy, peak, record),
             compile=cost if strategy.compiles else None,
-            accuracy=accuracy,
+            accuracy=self._accuracy(compared),
             counters=self._counters(record),
             clocks_before=clocks_before,
             clocks_after=clocks_after,
@@ -130,8 +147,7 @@ class Measuring:
                 *no_peak,
                 *record.warnings,
                 *timing_doubts(timing, full_sm_mhz(device)),
-                *unchecked,
-                *complaints,
+                *compared.complaints,
             ),
         )
 
@@ -208,36 +224,42 @@ class Measuring:
             return dataclasses.replace(record.counters, sentence=self.no_counters)
         return record.counters
 
-    def _check_randomness(
-        self, strategy: Strategy, built: Built
-    ) -> tuple[tuple[DistributionCheck, ...], tuple[str, ...]]:
-        """The checks, and what could not be checked in words: the rest of the run stands."""
+    def _compare_as_built(self, strategy: Strategy, built: Built) -> _Compared:
+        """Check what was measured: the randomness of a random chain, else the results."""
         spec = strategy.spec
         self.progress.begin(Stage.ACCURACY, f"Comparing {spec} with the fp64 reference", spec)
         if self.comparison is None:
-            return (), ()
+            return _Compared()
         try:
-            return self.comparison.distribution(built), ()
+            if self.comparison.is_random:
+                return _Compared(checks=self.comparison.distribution(built))
+            return _Compared(errors=self.comparison.errors_as_built(built))
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            return (), (f"There was too little memory to check the randomness of {spec}.",)
+            what = (
+                f"check the randomness of {spec}"
+                if self.comparison.is_random
+                else f"find the error of {spec}"
+            )
+            return _Compared(complaints=(f"There was too little memory to {what}.",))
 
-    def _compare(
-        self, strategy: Strategy, checks: tuple[DistributionCheck, ...]
-    ) -> tuple[Accuracy | None, tuple[str, ...]]:
-        """The error, or why there is none in words."""
+    def _compare_calm(self, strategy: Strategy, compared: _Compared) -> _Compared:
+        """Add the errors of the chain without its randomness, or why there are none."""
         if self.comparison is None:
-            return None, ()
+            return compared
         try:
-            error = self.comparison.error(strategy)
+            return dataclasses.replace(compared, errors=self.comparison.errors(strategy))
         except (RuntimeError, MemoryError) as failure:
             if not is_out_of_memory(failure):
                 raise
-            return None, (f"There was too little memory to find the error of {strategy.spec}.",)
-        if error is None:
-            return None, (f"The result of {strategy.spec} holds values that are not finite.",)
-        return self.comparison.judge(error, checks), ()
+            complaint = f"There was too little memory to find the error of {strategy.spec}."
+            return dataclasses.replace(compared, complaints=(*compared.complaints, complaint))
+
+    def _accuracy(self, compared: _Compared) -> Accuracy | None:
+        if self.comparison is None or compared.errors is None:
+            return None
+        return self.comparison.judge(compared.errors, compared.checks)
 
 
 def synchronize(device: torch.device) -> None:

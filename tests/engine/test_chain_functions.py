@@ -91,8 +91,7 @@ def test_dropout_passes_its_checks_and_the_inputs_are_put_back(mask: str, p_drop
     prepared = small(mask=mask, dropout=p_drop)
     before = {name: tensor.clone() for name, tensor in prepared.inputs.items()}
     checks = CODE.distribution(prepared.parameters, prepared.inputs, call_of(prepared), 0.0)
-    assert len(checks) == 2
-    assert [check.passed for check in checks] == [True, True]
+    assert [check.passed for check in checks] == [True, True, True]
     for name, tensor in prepared.inputs.items():
         assert torch.equal(tensor, before[name])
 
@@ -101,22 +100,42 @@ def test_dropout_at_the_wrong_rate_is_found() -> None:
     torch.manual_seed(0)
     claimed, real = small(dropout=0.1), small(dropout=0.2)
     inputs = claimed.inputs
-    kept, mean = CODE.distribution(
+    kept, mean, values = CODE.distribution(
         claimed.parameters, inputs, lambda: only(real.function(*inputs.values())), 0.0
     )
     assert not kept.passed
     assert kept.observed == pytest.approx(0.8, abs=0.03)
+    assert kept.nominal == kept.expected == 0.9
     assert mean.passed
+    assert not values.passed, "the kept ones are scaled up by 1 / 0.8"
 
 
 def test_dropout_that_does_not_scale_up_is_found() -> None:
     torch.manual_seed(0)
     prepared = small(dropout=0.2)
-    kept, mean = CODE.distribution(
+    kept, mean, values = CODE.distribution(
         prepared.parameters, prepared.inputs, lambda: call_of(prepared)() * 0.8, 0.0
     )
     assert kept.passed
     assert not mean.passed
+    assert not values.passed
+
+
+def test_kept_probabilities_are_compared_where_they_differ() -> None:
+    """A kernel that gives every key the same weight passes on equal probabilities only."""
+    torch.manual_seed(0)
+    prepared = small(dropout=0.2)
+    inputs = prepared.inputs
+
+    def flat() -> torch.Tensor:
+        q = inputs["q"]
+        probs = torch.full((*q.shape[:-1], q.shape[-2]), 1 / q.shape[-2])
+        return torch.dropout(probs, 0.2, True) @ inputs["v"]
+
+    kept, mean, values = CODE.distribution(prepared.parameters, inputs, flat, 0.0)
+    assert kept.passed
+    assert mean.passed
+    assert not values.passed
 
 
 def test_without_randomness_there_is_nothing_to_check() -> None:
@@ -140,10 +159,11 @@ def test_probabilities_too_small_for_fp16s_digits_pass_all_the_same() -> None:
         scaled = torch.tensor(1 / seq_len, dtype=torch.float16) / (1 - p_drop)
         return kept * scaled
 
-    kept, mean = CODE.distribution(parameters, inputs, dropped, 0.0)
+    kept, mean, values = CODE.distribution(parameters, inputs, dropped, 0.0)
     assert kept.passed
     assert mean.passed
+    assert values.passed
     assert abs(mean.observed - 1) > torch.finfo(torch.float16).eps
     # What is not scaled up is found at this length too.
-    _, mean = CODE.distribution(parameters, inputs, lambda: dropped() * (1 - p_drop), 0.0)
+    _, mean, _ = CODE.distribution(parameters, inputs, lambda: dropped() * (1 - p_drop), 0.0)
     assert not mean.passed

@@ -3,6 +3,7 @@
 from explorer.engine.chain_functions import (
     adam,
     attention,
+    attention_scores,
     elementwise,
     layernorm_gelu,
     residual_rmsnorm,
@@ -15,6 +16,7 @@ CHAIN_CODE: dict[str, ChainCode] = {
     code.chain_id: code
     for code in (
         attention.CODE,
+        attention_scores.CODE,
         rmsnorm.CODE,
         residual_rmsnorm.CODE,
         layernorm_gelu.CODE,

@@ -2,7 +2,6 @@
 
 import functools
 import math
-import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -12,7 +11,6 @@ import torch.nn.functional as F  # noqa: N812 - the name everyone knows it by
 
 from explorer.chains.attention import ATTENTION
 from explorer.engine.chain_functions.base import (
-    DTYPES,
     ChainCode,
     Inputs,
     InputSpec,
@@ -20,8 +18,28 @@ from explorer.engine.chain_functions.base import (
     ReferenceSlice,
     SliceIndex,
 )
+from explorer.engine.chain_functions.randomness import (
+    Dropout,
+    check,
+    kept_check,
+    look_at,
+    spread,
+)
+from explorer.engine.chain_functions.scores import (
+    ScoreSettings,
+    filled,
+    mask_specs,
+    row_parts,
+    score_settings,
+    without_dropout,
+)
 from explorer.engine.prepared import ChainFunction
-from explorer.model.run import DistributionCheck, Scalar
+from explorer.model.run import DistributionCheck
+
+_LOOK_BYTES = 8 << 20
+"""A slice of the truth while dropout is checked: small, so that several heads are looked at."""
+_LOOK_ELEMENTS = 1 << 22
+"""Scores to compute in fp64 for that: a tenth of a second on a processor."""
 
 
 def attention(
@@ -54,16 +72,10 @@ def attention(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Settings:
+class _Settings(ScoreSettings):
     """The parameters with their types."""
 
-    batch: int
-    heads: int
-    seq_len: int
     head_dim: int
-    dtype: torch.dtype
-    dropout: float
-    mask: str
 
     @property
     def scale(self) -> float:
@@ -71,14 +83,15 @@ class _Settings:
 
 
 def _settings(parameters: Parameters) -> _Settings:
+    shared = score_settings(parameters)
     return _Settings(
-        batch=cast("int", parameters["batch"]),
-        heads=cast("int", parameters["heads"]),
-        seq_len=cast("int", parameters["seq_len"]),
+        batch=shared.batch,
+        heads=shared.heads,
+        seq_len=shared.seq_len,
+        dtype=shared.dtype,
+        dropout=shared.dropout,
+        mask=shared.mask,
         head_dim=cast("int", parameters["head_dim"]),
-        dtype=DTYPES[str(parameters["dtype"])],
-        dropout=cast("float", parameters["dropout"]),
-        mask=str(parameters["mask"]),
     )
 
 
@@ -86,28 +99,17 @@ def input_specs(parameters: Parameters) -> dict[str, InputSpec]:
     """q, k and v, and the mask where there is one."""
     s = _settings(parameters)
     qkv = InputSpec(shape=(s.batch, s.heads, s.seq_len, s.head_dim), dtype=s.dtype)
-    specs = {"q": qkv, "k": qkv, "v": qkv}
-    if s.mask != "none":
-        specs["mask"] = InputSpec(shape=(s.seq_len, s.seq_len), dtype=s.dtype)
-    return specs
+    return {"q": qkv, "k": qkv, "v": qkv, **mask_specs(s)}
 
 
 def make_inputs(parameters: Parameters, device: torch.device, seed: int) -> dict[str, torch.Tensor]:
-    """Normal q, k, v; a normal additive mask, or the causal one: -inf above the diagonal.
-
-    Made on the device, in the chain's own dtype, so that nothing larger is ever needed.
-    """
-    generator = torch.Generator(device).manual_seed(seed)
-    causal = parameters["mask"] == "causal"
-    inputs: dict[str, torch.Tensor] = {}
-    for name, spec in input_specs(parameters).items():
-        tensor = torch.empty(spec.shape, dtype=spec.dtype, device=device)
-        if name == "mask" and causal:
-            tensor.fill_(-math.inf).triu_(1)
-        else:
-            tensor.normal_(generator=generator)
-        inputs[name] = tensor
-    return inputs
+    """Normal q, k, v; a normal additive mask, or the causal one."""
+    return filled(
+        input_specs(parameters),
+        is_causal=parameters["mask"] == "causal",
+        device=device,
+        seed=seed,
+    )
 
 
 def make_function(parameters: Parameters) -> ChainFunction:
@@ -147,18 +149,8 @@ def reference(parameters: Parameters, inputs: Inputs, max_bytes: int) -> Iterato
     head's k and v; ``max_bytes`` bounds the former.
     """
     s = _settings(parameters)
-    rows = max(1, min(s.seq_len, max_bytes // (3 * 8 * s.seq_len)))
-    places = [
-        (batch, head, start)
-        for batch in range(s.batch)
-        for head in range(s.heads)
-        for start in range(0, s.seq_len, rows)
-    ]
-    # Shuffled, so that a reference cut short still looks at every head and every region.
-    random.Random(0).shuffle(places)
     mask = inputs.get("mask")
-    for batch, head, start in places:
-        part = slice(start, min(start + rows, s.seq_len))
+    for batch, head, part in row_parts(s, max_bytes):
         scores = inputs["q"][batch, head, part].double() @ inputs["k"][batch, head].double().T
         scores *= s.scale
         if mask is not None:
@@ -186,11 +178,6 @@ def slice_as_written(
     )
 
 
-def without_randomness(parameters: Parameters) -> dict[str, Scalar]:
-    """The same chain with dropout off."""
-    return {**parameters, "dropout": 0.0}
-
-
 def distribution(
     parameters: Parameters,
     inputs: Inputs,
@@ -199,42 +186,68 @@ def distribution(
 ) -> tuple[DistributionCheck, ...]:
     """Look at the dropped probabilities themselves, through the output.
 
-    With q set to zero and a mask that adds nothing, every row's probabilities are equal; with v
-    set to single ones, output element ``[i, d]`` is the dropped probability ``[i, d]``, zero or
-    scaled up. So both the share that is kept and the mean can be read off.
+    With v set to single ones, output element ``[i, d]`` is the dropped probability ``[i, d]``,
+    zero or scaled up. So what becomes of the kept ones can be seen. With q set to zero and a mask
+    that adds nothing too, every row's probabilities are equal, so that the share that is kept and
+    the mean can be read off all of them.
     """
     s = _settings(parameters)
     if s.dropout == 0:
         return ()
-    changed = [name for name in ("q", "v", "mask") if name in inputs]
+    dropout = Dropout(p=s.dropout, resolution=resolution, dtype=s.dtype)
+    flat = [name for name in ("q", "mask") if name in inputs]
     if s.mask == "causal":
-        changed.remove("mask")
-    saved = {name: inputs[name].clone() for name in changed}
+        flat.remove("mask")
+    saved = {name: inputs[name].clone() for name in (*flat, "v")}
     columns = min(s.head_dim, s.seq_len)
     try:
-        for name in changed:
+        inputs["v"].zero_().diagonal(dim1=-2, dim2=-1).fill_(1)
+        dropped = call()
+        # Without columns that no key has.
+        whole = slice(0, columns)
+        kept = look_at(
+            dropout,
+            _cut(reference(parameters, inputs, _LOOK_BYTES), columns),
+            result=lambda index: dropped[index][..., whole],
+            as_written=lambda index: slice_as_written(parameters, inputs, index, 0)[..., whole],
+            max_elements=_LOOK_ELEMENTS * columns // s.seq_len,
+        )
+        for name in flat:
             inputs[name].zero_()
-        inputs["v"].diagonal(dim1=-2, dim2=-1).fill_(1)
-        dropped = call()[..., :columns].double()
+        uniform = _uniform_checks(call()[..., whole], dropout, s)
     finally:
         for name, tensor in saved.items():
             inputs[name].copy_(tensor)
+    return (*uniform, *kept.value_checks())
+
+
+def _cut(slices: Iterator[ReferenceSlice], columns: int) -> Iterator[ReferenceSlice]:
+    for part in slices:
+        yield ReferenceSlice(index=part.index, values=part.values[..., :columns])
+
+
+def _uniform_checks(
+    dropped: torch.Tensor, dropout: Dropout, s: _Settings
+) -> tuple[DistributionCheck, ...]:
+    """The share kept of equal probabilities, and their mean; some heads at a time."""
+    columns = dropped.shape[-1]
     if s.mask == "causal":
         # Row i spreads over i + 1 keys; only rows that see all the columns looked at count.
         dropped = dropped[..., columns - 1 :, :]
         keys = torch.arange(columns, s.seq_len + 1, device=dropped.device).double()[:, None]
     else:
         keys = torch.full((1, 1), float(s.seq_len), device=dropped.device, dtype=torch.float64)
-    keep = 1.0 - s.dropout
-    kept = float((dropped != 0).double().mean())
-    mean = float((dropped * keys).mean())
-    # Five standard deviations of a sum of independent draws: one false alarm in 1.7 million.
-    spread = 5.0 * math.sqrt(keep * s.dropout / dropped.numel())
-    kept_tolerance = spread + resolution
-    mean_tolerance = (spread + resolution) / keep + _rounding(s)
+    n, n_kept, total = dropped.numel(), 0, 0.0
+    heads = max(1, _LOOK_ELEMENTS // (dropped.shape[-2] * columns))
+    together = dropped.flatten(0, 1)
+    for start in range(0, together.shape[0], heads):
+        part = together[start : start + heads]
+        n_kept += int((part != 0).sum())
+        total += float((part.double() * keys).sum())
+    mean_tolerance = (spread(dropout.keep, n) + dropout.resolution) / dropout.keep + _rounding(s)
     return (
-        _check("share of probabilities kept", keep, kept, kept_tolerance),
-        _check("mean after dropout, over the mean before", 1.0, mean, mean_tolerance),
+        kept_check(dropout, n_kept, n),
+        check("mean after dropout, over the mean before", 1.0, total / n, mean_tolerance),
     )
 
 
@@ -248,16 +261,6 @@ def _rounding(s: _Settings) -> float:
     return max(info.eps, info.smallest_normal * info.eps * s.seq_len)
 
 
-def _check(name: str, expected: float, observed: float, tolerance: float) -> DistributionCheck:
-    return DistributionCheck(
-        name=name,
-        expected=expected,
-        observed=observed,
-        tolerance=tolerance,
-        passed=abs(observed - expected) <= tolerance,
-    )
-
-
 CODE = ChainCode(
     chain_id=ATTENTION.id,
     size_parameter="seq_len",
@@ -267,7 +270,7 @@ CODE = ChainCode(
     make_function=make_function,
     reference=reference,
     slice_as_written=slice_as_written,
-    without_randomness=without_randomness,
+    without_randomness=without_dropout,
     distribution=distribution,
     sdpa=make_sdpa,
 )
