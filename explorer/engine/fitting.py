@@ -12,11 +12,13 @@ from explorer.engine.measure.estimate import (
     largest_size,
     longest_launch_s,
     peak_bytes,
+    plan_peak_bytes,
 )
 from explorer.engine.measure.stopwatch import flush_bytes
 from explorer.engine.prepare import ChosenChain, capture_chain
 from explorer.engine.strategies import Strategy
 from explorer.model.device import Device, DeviceKind
+from explorer.model.legality import check
 from explorer.model.opgraph import OpGraph
 from explorer.model.tensor import TensorRole
 from explorer.model.units import format_bytes
@@ -56,8 +58,12 @@ def bytes_of(graph: OpGraph, role: TensorRole) -> int:
 
 def estimate(graph: OpGraph, strategy: Strategy, chosen: ChosenChain) -> int:
     """Peak over the inputs under a strategy, bytes; see ``measure.estimate``."""
+    on_cuda = chosen.device.type == "cuda"
+    plan = None if strategy.plan_of is None else strategy.plan_of(graph)
+    if plan is not None and check(graph, plan) is None:
+        return plan_peak_bytes(graph, plan, on_cuda=on_cuda)
     family = strategy.peak(chosen.parameters, chosen.device)
-    return peak_bytes(graph, family, on_cuda=chosen.device.type == "cuda")
+    return peak_bytes(graph, family, on_cuda=on_cuda)
 
 
 def capture_that_fits(

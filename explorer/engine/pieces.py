@@ -27,11 +27,15 @@ from explorer.engine.measure.observe_compile import (
 )
 from explorer.engine.partition import Piece, PieceCall
 
+DEFAULT_OPTIONS: Mapping[str, Any] = {
+    # Kernels are tuned when first run, not on memory of their own.
+    "triton.autotune_at_compile_time": None,
+}
+"""Inductor's settings as torch.compile has them."""
 PLAN_OPTIONS: Mapping[str, Any] = {
+    **DEFAULT_OPTIONS,
     # Else a group could become another operator, such as attention as a whole.
     "pattern_matcher": False,
-    # Kernels are tuned when first run, as torch.compile does it, not on memory of their own.
-    "triton.autotune_at_compile_time": None,
 }
 """Inductor's settings for a group of a fusion plan."""
 

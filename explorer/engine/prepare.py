@@ -82,6 +82,26 @@ def make_ready(chosen: ChosenChain, seed: int) -> Prepared:
     )
 
 
+def without_memory(chosen: ChosenChain) -> Prepared:
+    """The chain with inputs that have shapes and no memory, to compile it and not to run it."""
+    specs = chosen.code.input_specs(chosen.parameters)
+    return Prepared(
+        chain=chosen.chain,
+        parameters=chosen.parameters,
+        device=chosen.device,
+        seed=0,
+        inputs={
+            name: torch.empty(spec.shape, dtype=spec.dtype, device="meta")
+            for name, spec in specs.items()
+        },
+        function=chosen.code.make_function(chosen.parameters),
+        graph=chosen.captured.graph,
+        graph_module=chosen.captured.graph_module,
+        nodes=chosen.captured.nodes,
+        updated=chosen.captured.updated,
+    )
+
+
 def prepare(
     chain_id: str, settings: Mapping[str, object], device: torch.device, seed: int = 0
 ) -> Prepared:

@@ -29,9 +29,18 @@ class RunMaker:
     seed: int
     warnings: tuple[str, ...] = ()
 
-    def blank(self, strategy: Strategy, backend: str | None = None) -> Run:
-        """A run with nothing measured."""
+    def blank(self, strategy: Strategy, backend: str | None = None, plan: str | None = None) -> Run:
+        """A run with nothing measured.
+
+        Args:
+            strategy: How it is to run.
+            backend: What really ran, where the strategy leaves it open.
+            plan: Every group of a fusion plan; where it is left out, as far as known beforehand.
+        """
         parameters = self.chosen.parameters
+        if plan is None and strategy.plan_of is not None:
+            known = strategy.plan_of(self.chosen.captured.graph)
+            plan = None if known is None else known.text
         return Run(
             id=uuid.uuid4().hex,
             chain=ChainInfo(
@@ -40,7 +49,7 @@ class RunMaker:
                 parameters=parameters,
                 dtype=str(parameters.get("dtype", "")),
             ),
-            strategy=strategy.info(backend),
+            strategy=strategy.info(backend, plan),
             device=self.device,
             versions=self.versions,
             seed=self.seed,

@@ -15,13 +15,15 @@ from explorer.engine.devices import describe, list_devices, resolve_device, vers
 from explorer.engine.doctor import examine
 from explorer.engine.faults import NoRoomError, is_out_of_memory, sentence_for
 from explorer.engine.fitting import Room, capture_that_fits, estimate, refuse
+from explorer.engine.grouping import inductor_grouping
 from explorer.engine.measure.ceilings import CeilingsStore, measure_ceilings
 from explorer.engine.measuring import Measuring, give_memory_back
-from explorer.engine.prepare import ChosenChain, make_ready
+from explorer.engine.prepare import ChosenChain, make_ready, without_memory
 from explorer.engine.prepared import Prepared
 from explorer.engine.progress import ProgressReporter
 from explorer.engine.run_maker import RunMaker
 from explorer.engine.strategies import STRATEGIES, Strategy, find_strategy
+from explorer.engine.toolchain import compile_refusal
 from explorer.model.device import (
     Abilities,
     Ceilings,
@@ -38,6 +40,8 @@ from explorer.model.messages import (
     DoctorReport,
     GraphCaptured,
     GraphRequest,
+    GroupingFound,
+    GroupingRequest,
     Reply,
     Request,
     RunFinished,
@@ -93,6 +97,8 @@ class Session:
             self._run(request, emit)
         elif isinstance(request, GraphRequest):
             self._graph(request, emit)
+        elif isinstance(request, GroupingRequest):
+            self._grouping(request, emit)
         elif isinstance(request, CeilingsRequest):
             device = self._known(describe(resolve_device(request.device)))
             ceilings = None if request.force else device.ceilings
@@ -108,6 +114,25 @@ class Session:
         eager = find_strategy("eager")
         chosen, _ = capture_that_fits(request.chain, request.parameters, [eager], room)
         emit(_captured(chosen, [eager]))
+
+    def _grouping(self, request: GroupingRequest, emit: Emit) -> None:
+        where = resolve_device(request.device)
+        reason = compile_refusal(where)
+        if reason is not None:
+            raise UsageError(reason)
+        room = Room.of(self._known(describe(where)))
+        compiled = find_strategy("compile")
+        chosen, _ = capture_that_fits(request.chain, request.parameters, [compiled], room)
+        found = inductor_grouping(without_memory(chosen))
+        emit(
+            GroupingFound(
+                chain=chosen.chain.id,
+                parameters=chosen.parameters,
+                device=str(chosen.device),
+                plan=found.plan.text,
+                refusals=found.refusals,
+            )
+        )
 
     def _run(self, request: RunRequest, emit: Emit) -> None:
         _check_request(request)
@@ -127,6 +152,8 @@ class Session:
             wants_ceilings = False
         room = Room.of(device)
         chosen, lowered = capture_that_fits(request.chain, request.parameters, strategies, room)
+        for strategy in strategies:
+            strategy.check_ops(chosen.chain, chosen.parameters, chosen.captured.graph)
         emit(_captured(chosen, strategies))
         if wants_ceilings:
             device, warnings = self._with_ceilings(device, progress, emit)

@@ -91,6 +91,7 @@ class RecordedCall:
         module_line: Line there.
         spills: Register spills, as Triton reports them.
         allocated: Memory that generated code took since the call before; it holds nothing yet.
+        graph: Which of the compiled graphs that ran one after the other made the call.
     """
 
     kind: CallKind
@@ -102,6 +103,7 @@ class RecordedCall:
     module_line: int | None = None
     spills: int | None = None
     allocated: frozenset[int] = frozenset()
+    graph: int | None = None
 
 
 def computes(operator: torch._ops.OpOverload) -> bool:

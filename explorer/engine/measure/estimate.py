@@ -7,11 +7,13 @@ import dataclasses
 import math
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from explorer.engine.strategies.base import PeakFamily
 from explorer.model.device import Ceilings
+from explorer.model.fusion import FusionPlan
+from explorer.model.legality import run_order
 from explorer.model.opgraph import Op, OpGraph, OpKind
 from explorer.model.tensor import Tensor, TensorRole
 from explorer.model.units import BYTES_PER_ELEMENT
@@ -136,14 +138,25 @@ def _eager_peak(graph: OpGraph, *, on_cuda: bool) -> int:
     return peak
 
 
+def plan_peak_bytes(graph: OpGraph, plan: FusionPlan, *, on_cuda: bool) -> int:
+    """The same for a fusion plan, each of whose groups is compiled by itself."""
+    by_name = {op.name: op for op in graph.ops}
+    groups = [tuple(by_name[name] for name in group) for group in run_order(graph, plan)]
+    return _grouped_peak(graph, groups, on_cuda=on_cuda)
+
+
 def _compiled_peak(graph: OpGraph, *, on_cuda: bool) -> int:
-    """Each matmul a kernel, and what lies between matmuls one.
+    """Each matmul a kernel, and what lies between matmuls one."""
+    return _grouped_peak(graph, list(fused_groups(graph)), on_cuda=on_cuda)
+
+
+def _grouped_peak(graph: OpGraph, groups: Sequence[tuple[Op, ...]], *, on_cuda: bool) -> int:
+    """Each group of ops a kernel.
 
     Inductor may write a result over an input that dies; it does so for some shapes only, so it is
     not counted on.
     """
     tensors = {tensor.id: tensor for tensor in graph.tensors}
-    groups = list(fused_groups(graph))
     last_read = {name: i for i, ops in enumerate(groups) for op in ops for name in op.reads}
 
     def outlives(name: str, group: int) -> bool:

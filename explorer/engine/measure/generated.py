@@ -66,7 +66,7 @@ class GeneratedModule:
         return tuple(_variable(argument) for argument in call.args)
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=1024)
 def read_module(path: str) -> GeneratedModule:
     """Read a generated module; its name is a hash of its text, so that it never changes."""
     text = Path(path).read_text(encoding="utf-8")

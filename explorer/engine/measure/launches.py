@@ -7,7 +7,7 @@ not joined, and a sentence says so.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -20,6 +20,7 @@ from explorer.engine.measure.assemble import (
     with_counts,
     with_times,
 )
+from explorer.engine.measure.calls import RecordedCall
 from explorer.engine.measure.counting import Call, Counted, CounterSource, count_launches
 from explorer.engine.measure.generated import read_module
 from explorer.engine.measure.naming import name_tensors
@@ -43,6 +44,7 @@ from explorer.engine.measure.trace import (
     trace_calls,
 )
 from explorer.engine.prepared import Prepared
+from explorer.engine.strategies.base import BuiltGroup
 from explorer.model.device import DeviceKind
 from explorer.model.run import Counters, Launch, StrategyInfo
 from explorer.model.tensor import Tensor
@@ -64,6 +66,8 @@ class LaunchRecord:
         counters: How the counted bytes were taken, or why there are none.
         trace_total_us: First launch's start to last launch's end.
         launch_total_us: Sum of the durations.
+        groups: For each launch, the place of the plan's group that it carries out; None where
+            there is no plan, or where it is not known.
         warnings: What could not be recorded, in sentences.
     """
 
@@ -74,6 +78,7 @@ class LaunchRecord:
     trace_total_us: float | None
     launch_total_us: float | None
     warnings: tuple[str, ...]
+    groups: tuple[int | None, ...] = ()
 
 
 def record_launches(
@@ -83,6 +88,7 @@ def record_launches(
     strategy: StrategyInfo,
     counters: CounterSource | None,
     observation: CompileObservation | None = None,
+    groups: Sequence[BuiltGroup] = (),
 ) -> LaunchRecord:
     """Find out what one call launches. It is called about ten times.
 
@@ -96,9 +102,15 @@ def record_launches(
         counters: Count DRAM bytes; None for none.
         observation: What :func:`observing_compilation` saw while ``call`` was compiled; without
             it, compiled launches have no ops.
+        groups: Of a fusion plan, in the order in which ``call`` runs them.
     """
     recorder = _Recorder(
-        call=call, prepared=prepared, strategy=strategy, observation=observation, warnings=[]
+        call=call,
+        prepared=prepared,
+        strategy=strategy,
+        observation=observation,
+        groups=groups,
+        warnings=[],
     )
     if prepared.kind is DeviceKind.CPU:
         return recorder.on_cpu()
@@ -112,6 +124,7 @@ class _Recorder:
     prepared: Prepared
     strategy: StrategyInfo
     observation: CompileObservation | None
+    groups: Sequence[BuiltGroup]
     warnings: list[str]
 
     def on_cpu(self) -> LaunchRecord:
@@ -131,7 +144,8 @@ class _Recorder:
             launches = with_times(launches, common_axis(axis))
         else:
             self.warnings.append("No two calls launched the same: the launches have no times.")
-        return self._result(launches, recorded, Counters(sentence=_MODEL_ONLY))
+        everyone = tuple(range(len(launches)))
+        return self._result(launches, recorded, Counters(sentence=_MODEL_ONLY), everyone)
 
     def on_cuda(self, counters: CounterSource | None) -> LaunchRecord:
         """Trace the call, record its twin, and join the two by the names of the kernels."""
@@ -155,14 +169,14 @@ class _Recorder:
         launches = on_gpu(events, slots, calls, recorded.launches())
         bare = _launch_by_launch(twin) if is_compiled else twin
         if counters is None:
-            return self._result(launches, recorded, Counters(sentence=_NOT_ASKED))
+            return self._result(launches, recorded, Counters(sentence=_NOT_ASKED), calls)
         replay = self.call if any(event.in_graph for event in events) else None
         counted = count_launches(counters, bare, replay)
         places = [offset + i for i, event in enumerate(labelled) if event.is_kernel]
         if len(counted.ranges) == len(places):
             launches = with_counts(launches, dict(zip(places, counted.ranges, strict=True)))
         launches = with_counts(launches, _beside(events, counted))
-        return self._result(launches, recorded, counted.counters)
+        return self._result(launches, recorded, counted.counters, calls)
 
     def _twin(self) -> Call:
         """What launches the same kernels one by one."""
@@ -210,17 +224,37 @@ class _Recorder:
         )
         with observed(log, is_compiled=is_compiled):
             call()
-        origins = find_origins(log.calls, self.prepared, self.observation)
-        named = name_tensors(log.calls, origins, self.prepared)
+        calls = self._by_group(log)
+        origins = find_origins(calls, self.prepared, self.observation)
+        named = name_tensors(calls, origins, self.prepared)
         if any(
             recorded.module is not None and origin.notes is None
-            for recorded, origin in zip(log.calls, origins.calls, strict=True)
+            for recorded, origin in zip(calls, origins.calls, strict=True)
         ):
             self.warnings.append(
                 "The compilation was not observed, so it is unknown which ops the compiled "
                 "launches carry out."
             )
-        return Recorded(calls=tuple(log.calls), origins=origins, named=named)
+        return Recorded(calls=tuple(calls), origins=origins, named=named)
+
+    def _by_group(self, log: CallLog) -> list[RecordedCall]:
+        """The calls of a plan, each under the notes of its own group.
+
+        Groups that are alike run the same module, so that the module does not tell them apart.
+        """
+        if not self.groups:
+            return [replace(call, graph=None) for call in log.calls]
+        if log.n_graphs != len(self.groups):
+            self.warnings.append(
+                f"{log.n_graphs} compiled graphs ran for the {len(self.groups)} groups of the "
+                "plan, so that it is unknown which launches carry out which group."
+            )
+            return [replace(call, graph=None) for call in log.calls]
+        calls = []
+        for call in log.calls:
+            notes = None if call.graph is None else self.groups[call.graph].notes
+            calls.append(call if notes is None else replace(call, module_key=notes.key))
+        return calls
 
     def _timed(self, is_compiled: bool) -> list[TimedCall]:
         timer = CallTimer()
@@ -248,8 +282,13 @@ class _Recorder:
         )
 
     def _result(
-        self, launches: tuple[Launch, ...], recorded: Recorded | None, counters: Counters
+        self,
+        launches: tuple[Launch, ...],
+        recorded: Recorded | None,
+        counters: Counters,
+        made_by: Sequence[int | None] = (),
     ) -> LaunchRecord:
+        """Put it all together; ``made_by`` is the call behind each launch."""
         calls = () if recorded is None else recorded.calls
         code = {
             call.name: read_module(call.module).kernels[call.name].source
@@ -272,6 +311,7 @@ class _Recorder:
             else None,
             launch_total_us=sum(length for _, length in timed) if timed else None,
             warnings=tuple(dict.fromkeys(self.warnings)),
+            groups=tuple(None if call is None else calls[call].graph for call in made_by),
         )
 
 

@@ -14,9 +14,9 @@ is generated changes but for one comment a kernel call, ``[Provenance debug hand
 import logging
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from unittest.mock import patch
 
@@ -118,6 +118,15 @@ class ModuleNotes:
     fusion: FusionNotes | None = None
     helpers: dict[str, Helper] = field(default_factory=dict)
     marked: tuple[str, ...] = ()
+
+    def of_piece(self, place: int, marked: Sequence[str]) -> "ModuleNotes":
+        """The notes as those of one piece of a plan; others may run the same module.
+
+        Args:
+            place: Of the piece in the plan.
+            marked: Names of the captured nodes, by mark.
+        """
+        return replace(self, key=f"{self.key} of piece {place}", marked=tuple(marked))
 
 
 @dataclass(slots=True)

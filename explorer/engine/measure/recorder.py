@@ -68,12 +68,14 @@ class CallLog:
         source_file: The chain's file, None if it has none.
         calls: What was seen, in order.
         allocated: Memory taken by generated code since the last call.
+        n_graphs: Compiled graphs that have begun to run.
     """
 
     device_type: str
     source_file: str | None
     calls: list[RecordedCall] = field(default_factory=list)
     allocated: set[int] = field(default_factory=set)
+    n_graphs: int = 0
 
     def around(self, call: PendingCall, run: Callable[[], Any]) -> Any:
         """Run the call, then describe it: nothing of it is held alive."""
@@ -93,6 +95,7 @@ class CallLog:
                 module_line=place.module_line,
                 spills=_spills(call),
                 allocated=frozenset(self.allocated),
+                graph=self.n_graphs - 1 if self.n_graphs else None,
             )
         )
         self.allocated.clear()
@@ -169,11 +172,12 @@ def observed(observer: Observer, *, is_compiled: bool) -> Iterator[None]:
     mode = _SeesOperators(observer)
     with ExitStack() as stack:
         if is_compiled:
-            stack.enter_context(_compiled_graphs(mode))
+            log = observer if isinstance(observer, CallLog) else None
+            stack.enter_context(_compiled_graphs(mode, log))
             stack.enter_context(_triton_kernels(observer))
             stack.enter_context(_cpp_functions(observer))
-            if isinstance(observer, CallLog):
-                stack.enter_context(_allocations(observer))
+            if log is not None:
+                stack.enter_context(_allocations(log))
         else:
             stack.enter_context(mode)
         yield
@@ -221,10 +225,12 @@ def _generated_modules() -> list[ModuleType]:
 
 
 @contextmanager
-def _compiled_graphs(mode: _SeesOperators | None) -> Iterator[None]:
+def _compiled_graphs(mode: _SeesOperators | None, log: CallLog | None = None) -> Iterator[None]:
     owner, name, original = patch_point(_COMPILED_GRAPH)
 
     def call(graph: Any, inputs: Any) -> Any:
+        if log is not None:
+            log.n_graphs += 1
         run = _without_graph(graph) or functools.partial(original, graph)
         if mode is None:
             return run(inputs)

@@ -2,7 +2,9 @@
 
 from explorer.engine.strategies import compiled, cudagraph, eager, sdpa
 from explorer.engine.strategies.base import Built, PeakFamily, Strategy
+from explorer.engine.strategies.plan import plan_strategy
 from explorer.model.errors import UsageError
+from explorer.model.strategies import is_plan
 
 STRATEGIES: tuple[Strategy, ...] = (
     *eager.ENTRIES,
@@ -13,11 +15,13 @@ STRATEGIES: tuple[Strategy, ...] = (
 
 
 def find_strategy(spec: str) -> Strategy:
-    """Return the strategy written ``name`` or ``name:option``.
+    """Return the strategy written ``name`` or ``name:option``; a plan's is made for it.
 
     Raises:
         UsageError: There is none; the sentence lists the names, or the name's options.
     """
+    if is_plan(spec):
+        return plan_strategy(spec)
     for strategy in STRATEGIES:
         if strategy.spec == spec:
             return strategy

@@ -7,7 +7,10 @@ from enum import Enum, auto
 import torch
 
 from explorer.chains.descriptor import Chain
+from explorer.engine.measure.observe_compile import ModuleNotes
 from explorer.engine.prepared import Prepared, Returned
+from explorer.model.fusion import FusionPlan
+from explorer.model.opgraph import OpGraph
 from explorer.model.run import GraphBreak, Scalar, StrategyInfo
 
 
@@ -33,6 +36,23 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltGroup:
+    """A group of a fusion plan, ready to run.
+
+    Attributes:
+        ops: Names of its ops.
+        notes: What was seen of its compilation, None where nothing could be.
+        compile_s: Seconds to have it, for this build.
+        from_cache: It was compiled before.
+    """
+
+    ops: tuple[str, ...]
+    notes: ModuleNotes | None
+    compile_s: float
+    from_cache: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
     """A chain ready to be called under a strategy.
 
@@ -46,6 +66,9 @@ class Built:
         uses_graph: Whether a call replays a CUDA graph.
         random_resolution: Step of the random numbers that its kernels compare with the dropout
             rate, 0 if they are finer than can be seen.
+        plan: Of a fusion plan: every group written out.
+        groups: Of a fusion plan, in the order in which they run; each call runs one compiled
+            graph a group.
     """
 
     call: Callable[[], Returned]
@@ -55,6 +78,8 @@ class Built:
     graph_breaks: tuple[GraphBreak, ...] = ()
     uses_graph: bool = False
     random_resolution: float = 0.0
+    plan: str | None = None
+    groups: tuple[BuiltGroup, ...] = ()
 
     def close(self) -> None:
         """Give back what it holds; the callable is dead afterwards."""
@@ -63,6 +88,11 @@ class Built:
 
 Refusal = Callable[[Chain, Mapping[str, Scalar], torch.device], str | None]
 PeakRule = Callable[[Mapping[str, Scalar], torch.device], PeakFamily]
+OpsCheck = Callable[[Chain, Mapping[str, Scalar], OpGraph], None]
+
+
+def _takes_any_ops(_chain: Chain, _parameters: Mapping[str, Scalar], _graph: OpGraph) -> None:
+    """There is nothing to refuse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +108,8 @@ class Strategy:
             be watched and timed; the chain has run at least once afterwards.
         peak: For the estimate of memory: how it holds tensors with these parameters on a device.
         compiles: Whether ``build`` compiles.
+        plan_of: Of a fusion plan: the plan on a graph; None where only building can tell.
+        check_ops: Raises a ``UsageError`` where it cannot run a captured chain.
     """
 
     name: str
@@ -87,15 +119,19 @@ class Strategy:
     peak: PeakRule
     option: str | None = None
     compiles: bool = False
+    plan_of: Callable[[OpGraph], FusionPlan | None] | None = None
+    check_ops: OpsCheck = _takes_any_ops
 
     @property
     def spec(self) -> str:
         """As on the command line."""
         return self.info().spec
 
-    def info(self, backend: str | None = None) -> StrategyInfo:
+    def info(self, backend: str | None = None, plan: str | None = None) -> StrategyInfo:
         """The record that a run carries."""
-        return StrategyInfo(name=self.name, option=self.option, title=self.title, backend=backend)
+        return StrategyInfo(
+            name=self.name, option=self.option, title=self.title, backend=backend, plan=plan
+        )
 
 
 def runs_anywhere(
