@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
 
 from explorer.model.messages import Progress, Stage  # noqa: E402
 from explorer.recording import load_recording  # noqa: E402
+from explorer.ui.details_panel import FUSION_TAB, KERNELS_TAB, SESSION_TAB  # noqa: E402
 from explorer.ui.export import VIEWS, export_png  # noqa: E402
 from explorer.ui.export_views import telling_moment_us  # noqa: E402
 from explorer.ui.main_window import MainWindow, prepare_application  # noqa: E402
@@ -168,13 +169,19 @@ def _failed(window: MainWindow, store: Store) -> None:
 
 def _table(window: MainWindow, store: Store) -> None:
     del store
-    window.details.tabs.setCurrentIndex(1)
+    window.details.tabs.setCurrentIndex(KERNELS_TAB)
+
+
+def _fusion(window: MainWindow, store: Store) -> None:
+    del store
+    window.details.tabs.setCurrentIndex(FUSION_TAB)
+    window.scene.finding.why.click()
 
 
 def _session(window: MainWindow, store: Store) -> None:
     store.pin_run(store.state.runs[0].key, pinned=True)
     store.remove_run(store.state.runs[-1].key)
-    window.details.tabs.setCurrentIndex(2)
+    window.details.tabs.setCurrentIndex(SESSION_TAB)
     window.details.runs.select(store.state.runs[0].key)
 
 
@@ -193,6 +200,7 @@ STATES: dict[str, Callable[[MainWindow, Store], None]] = {
     "empty": _empty,
     "failed": _failed,
     "form": _form,
+    "fusion": _fusion,
     "message": _message,
     "session": _session,
     "table": _table,

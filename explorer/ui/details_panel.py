@@ -1,23 +1,29 @@
-"""Below the scene: timelines, kernel table and the session's runs, one at a time."""
+"""Below the scene: timelines, kernels, fusion groups, sweep and session, one at a time."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QTabBar, QWidget
 
+from explorer.model.finding import Finding
+from explorer.ui.fusion_view import FusionView
 from explorer.ui.kernel_table import KernelTable
 from explorer.ui.panel import Panel
 from explorer.ui.runs_panel import RunsPanel
 from explorer.ui.state import drawn, place_of
 from explorer.ui.status_line import ElidedLabel
 from explorer.ui.store import Store
+from explorer.ui.sweep_panel import SweepPanel
 from explorer.ui.theme import Theme
 from explorer.ui.timeline_view import TimelineView
 from explorer.ui.turns import Turns
 
 KERNELS_TAB = 1
+FUSION_TAB = 2
+SWEEP_TAB = 3
+SESSION_TAB = 4
 
 
 class DetailsPanel(Panel):
-    """Three tabs fed from the store; picks in them go back into it."""
+    """Tabs fed from the store; picks in them go back into it."""
 
     def __init__(
         self, store: Store, turns: Turns | None = None, parent: QWidget | None = None
@@ -26,9 +32,11 @@ class DetailsPanel(Panel):
         self._store = store
         self.timeline = TimelineView(turns=turns)
         self.kernels = KernelTable()
+        self.fusion = FusionView()
+        self.sweep = SweepPanel(store, turns)
         self.runs = RunsPanel(store)
         self.tabs = QTabBar()
-        self.tabs.setAccessibleName("Timelines, kernel table or session")
+        self.tabs.setAccessibleName("Timelines, kernel table, fusion, sweep or session")
         self.tabs.setDrawBase(False)
         self.tabs.setExpanding(False)
         self.tabs.setUsesScrollButtons(False)
@@ -36,6 +44,8 @@ class DetailsPanel(Panel):
         for title, view in (
             ("Timelines", self.timeline),
             ("Kernel table", self.kernels),
+            ("Fusion", self.fusion),
+            ("Sweep", self.sweep),
             ("Session", self.runs),
         ):
             self.tabs.addTab(title)
@@ -66,10 +76,14 @@ class DetailsPanel(Panel):
         store.launch_changed.connect(self._show_launch)
         store.playhead_changed.connect(self.timeline.set_time)
         store.theme_changed.connect(self._set_theme)
+        for signal in (store.plan_changed, store.captured_changed):
+            signal.connect(self._show_plan)
         self.timeline.launch_selected.connect(self._on_launch_selected)
         self.timeline.run_selected.connect(self._on_run_selected)
         self.timeline.time_requested.connect(self._on_time_requested)
         self.kernels.launch_selected.connect(store.pick_launch)
+        self.fusion.launch_selected.connect(store.pick_launch)
+        self.sweep.hint_changed.connect(self._show_words)
         self.tabs.currentChanged.connect(self._on_tab)
 
     def _show_runs(self) -> None:
@@ -78,8 +92,23 @@ class DetailsPanel(Panel):
         self.timeline.set_runs([item.run for item in drawn(state)])
         self.timeline.set_time(state.playhead_us if shown else None)
         self._show_kernels()
+        self._show_fusion()
         self._show_launch()
         self._show_words()
+
+    def explain(self, finding: Finding) -> None:
+        """Go to the tab Fusion and unfold a finding of the shown run."""
+        self.tabs.setCurrentIndex(FUSION_TAB)
+        self.fusion.explain(finding)
+        self.fusion.setFocus()
+
+    def _show_plan(self) -> None:
+        self._show_fusion()
+        self._show_words()
+
+    def _show_fusion(self) -> None:
+        if self.tabs.currentIndex() == FUSION_TAB:
+            self.fusion.show_state(self._store.state)
 
     def _show_kernels(self) -> None:
         """Fill the table only where it is seen: fitting its columns takes a while."""
@@ -93,6 +122,8 @@ class DetailsPanel(Panel):
         self.timeline.set_selected(place_of(drawn(state), state.shown), state.launch)
         if self.tabs.currentIndex() == KERNELS_TAB:
             self.kernels.set_selected(state.launch)
+        if self.tabs.currentIndex() == FUSION_TAB:
+            self.fusion.set_selected(state.launch)
 
     def _show_words(self) -> None:
         n_runs = len(self._store.state.runs)
@@ -100,6 +131,8 @@ class DetailsPanel(Panel):
             (
                 self.timeline.hint,
                 self.kernels.hint,
+                self.fusion.hint,
+                self.sweep.hint,
                 f"{n_runs} run{'s' if n_runs != 1 else ''} · drop a .kx file to open it",
             )[self.tabs.currentIndex()]
         )
@@ -107,11 +140,13 @@ class DetailsPanel(Panel):
     def _on_tab(self, place: int) -> None:
         self._pages.setCurrentIndex(place)
         self._show_kernels()
+        self._show_fusion()
         self._show_words()
 
     def _set_theme(self, theme: Theme) -> None:
         self.timeline.set_theme(theme)
         self.kernels.set_theme(theme)
+        self.fusion.set_theme(theme)
 
     def _show_place(self, place: int) -> None:
         items = drawn(self._store.state)

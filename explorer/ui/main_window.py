@@ -118,6 +118,7 @@ class MainWindow(QMainWindow):
         self.details.runs.save_requested.connect(self.files.ask_to_save)
         self.graph.op_activated.connect(self.scene.seek_op)
         self.scene.ops_active.connect(self.graph.view.set_active)
+        self.scene.finding.why_requested.connect(self.details.explain)
         self._shortcut("Ctrl+S", self.details.runs.save)
         self._order_tabs()
 

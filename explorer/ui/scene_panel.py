@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from explorer.model.playback import Slot
+from explorer.ui.finding_line import FindingLine
 from explorer.ui.scene_view import SceneView
 from explorer.ui.store import Store
 from explorer.ui.transport import Transport
@@ -34,12 +35,14 @@ class ScenePanel(QWidget):
         self._store = store
         self._runs: tuple[Run, ...] = ()
         self.scene = SceneView(turns=turns)
+        self.finding = FindingLine(store)
         self.transport = Transport()
         self.transport.listen_to(self.scene)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(6)
         column.addWidget(self.scene, 1)
+        column.addWidget(self.finding)
         column.addWidget(self.transport)
         self.scene.set_theme(store.theme)
         self._connect()

@@ -14,6 +14,7 @@ QLabel#brand { font-size: 18px; font-weight: 700; }
 QLabel#panelTitle { font-size: 15px; font-weight: 600; }
 QLabel#panelHint, QLabel#muted { color: $muted; font-size: 13px; }
 QLabel#sentence { color: $muted; font-size: 13px; }
+QLabel#sweepFinding { font-size: 13px; font-weight: 600; }
 QLabel#fieldError { color: $warning; font-size: 13px; }
 QLabel#fieldName { font-weight: 600; }
 QLabel#badge { background: $write; color: $on_accent; border-radius: 6px; padding: 1px 9px;
@@ -54,6 +55,28 @@ QPushButton#run:disabled { background: $raised; color: $faint; }
 QPushButton#cancel { background: $warning; color: $on_accent; font-weight: 700; border: 0;
   padding: 5px 14px; }
 QPushButton#cancel:focus { border: 2px solid $text; padding: 3px 12px; }
+QToolButton::menu-indicator { image: none; width: 0; }
+QPushButton#segment { padding: 1px 6px; font-size: 12.5px; min-height: 20px; border-radius: 0;
+  background: $raised; color: $muted; }
+QPushButton#segment[place="first"] { border-top-left-radius: 7px; border-bottom-left-radius: 7px; }
+QPushButton#segment[place="middle"] { border-left: 0; border-right: 0; }
+QPushButton#segment[place="last"] { border-top-right-radius: 7px;
+  border-bottom-right-radius: 7px; }
+QPushButton#segment[place="alone"] { border-radius: 7px; color: $text; }
+QPushButton#segment:hover { color: $text; }
+QPushButton#segment:checked { background: $memory_top; color: $text; border-color: $memory_line; }
+QPushButton#segment:focus { border: 2px solid $text; padding: 0 5px; }
+QPushButton#segment:disabled { color: $faint; }
+QLineEdit#plan { padding: 1px 7px; min-height: 20px; font-family: "JetBrains Mono";
+  font-size: 12px; color: $muted; }
+QLineEdit#plan:focus { color: $text; padding: 0 6px; }
+QLabel#saving { font-size: 13px; font-weight: 600; color: $muted; }
+QLabel#saving[kind="better"] { color: $compute; }
+QLabel#saving[kind="worse"] { color: $warning; }
+QFrame#callout { background: $raised; border: 1px solid $memory_line; border-radius: 9px; }
+QLabel#calloutText { font-size: 13px; }
+QPlainTextEdit#raw { background: $sunken; border: 1px solid $line; border-radius: 6px;
+  font-family: "JetBrains Mono"; font-size: 12px; color: $muted; }
 QTabBar { background: transparent; }
 QTabBar::tab { background: transparent; color: $muted; font-size: 15px; font-weight: 600;
   padding: 4px 2px 6px 2px; margin: 4px 18px 0 0; border-bottom: 2px solid transparent; }
@@ -76,6 +99,11 @@ QTableView { background: transparent; border: 0; gridline-color: $line; outline:
   selection-color: $text; font-size: 13px; }
 QTableView::item { padding: 2px 6px; }
 QTableView::item:selected { background: $memory_top; }
+QTreeView { background: transparent; border: 0; outline: 0; font-size: 13px;
+  selection-background-color: $memory_top; selection-color: $text; }
+QTreeView::item { padding: 1px 4px; }
+QTreeView::item:selected { background: $memory_top; }
+QTreeView:focus { border: 1px solid $memory_line; border-radius: 6px; }
 QAbstractScrollArea::corner { background: transparent; border: 0; }
 QTableView:focus { border: 1px solid $memory_line; border-radius: 6px; }
 QHeaderView { background: transparent; }
