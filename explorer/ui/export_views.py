@@ -8,10 +8,11 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer.model.run import Run
+from explorer.model.sweep import Sweep, sweep_of
 from explorer.ui.painting import HEADING_HEIGHT, draw_panel, draw_sentence
 from explorer.ui.theme import Theme, palette
 from explorer.ui.timeline_layout import AXIS_HEIGHT, MAX_LANE, TOP, lane_of
-from explorer.ui.words import run_title
+from explorer.ui.words import run_title, size_text
 
 GAP = 10.0
 
@@ -153,8 +154,8 @@ def paint_table(painter: QPainter, rect: QRectF, shot: Shot) -> None:
 
 def paint_graph(painter: QPainter, rect: QRectF, shot: Shot) -> None:
     """The op graph under each run, side by side: what fusing does to every link."""
-    from explorer.ui.graph_panel import GraphView
-    from explorer.ui.op_links import chain_picture
+    from explorer.ui.chain_picture import chain_picture
+    from explorer.ui.graph_view import GraphView
 
     runs = [run for run in shot.runs if run.launches] or list(shot.runs[:1])
     columns = max(min(len(runs), int(rect.width() // 300)), 1)
@@ -175,6 +176,31 @@ def paint_graph(painter: QPainter, rect: QRectF, shot: Shot) -> None:
         draw_sentence(painter, rect.adjusted(0, rect.height() - 18, 0, 0), words, shot.theme)
 
 
+def paint_sweep(painter: QPainter, rect: QRectF, shot: Shot) -> None:
+    """Every plan's time over its traffic, with what they say together and the list of them."""
+    from explorer.ui.sweep_view import SweepView
+
+    sweep = sweep_in(shot.runs, shot.shown_run)
+    assert sweep is not None, "without a plan the view is refused before"
+    view = SweepView()
+    zoom = min(_zoom(rect, 860, 420), 1.5)
+    view.set_theme(shot.theme)
+    view.set_zoom_factor(zoom)
+    view.without_buttons()
+    view.set_sweep(sweep)
+    view.fill_now()
+    run = sweep.points[0].run
+    title = f"Sweep  ·  {sweep.chain}  ·  {size_text(run.chain.parameters)}"
+    outer = rect.adjusted(GAP, GAP, -GAP, 0)
+    inner = draw_panel(painter, outer, shot.theme, title, view.hint, zoom)
+    render_widget(painter, inner, view, sheet=shot.theme)
+
+
+def sweep_in(runs: Sequence[Run], shown: Run | None) -> Sweep | None:
+    """The plans that did the shown run's work, else the newest plan's; None without any."""
+    return (sweep_of(runs, shown) if shown else None) or sweep_of(runs)
+
+
 PAINTERS: dict[str, Callable[[QPainter, QRectF, Shot], None]] = {
     "window": paint_window,
     "scene": paint_scene,
@@ -182,6 +208,7 @@ PAINTERS: dict[str, Callable[[QPainter, QRectF, Shot], None]] = {
     "roofline": paint_roofline,
     "table": paint_table,
     "graph": paint_graph,
+    "sweep": paint_sweep,
 }
 
 

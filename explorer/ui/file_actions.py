@@ -2,14 +2,20 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from explorer.model.errors import ExplorerError
+from explorer.model.errors import ExplorerError, UsageError
+from explorer.model.plan_module import MODULE_SUFFIX, plan_module
 from explorer.recording import SUFFIX, load_recording, save_recording
+from explorer.ui.plan_state import plan_to_export
 from explorer.ui.state import drawn
 from explorer.ui.store import Store
+
+if TYPE_CHECKING:
+    from explorer.model.run import Run
 
 EXPORT_SCALE = 2.0
 """Pixels of the exported picture to one of the window's: sharp on a slide."""
@@ -68,6 +74,36 @@ class FileActions(QObject):
             return False
         n = len(runs)
         self._store.tell(f"{n} run{'s' if n != 1 else ''} saved to {path}.", is_error=False)
+        return True
+
+    def ask_to_export_plan(self) -> None:
+        """Let the user name a file for a module that applies the plan, and write it."""
+        run = plan_to_export(self._store.state)
+        if run is None:
+            self._store.tell(
+                "This plan has not been run in this setting; Run measures it, then it can be "
+                "exported with what was measured."
+            )
+            return
+        name, _ = QFileDialog.getSaveFileName(
+            self._window, "Export the fusion plan", f"plan{MODULE_SUFFIX}",
+            f"Python modules (*{MODULE_SUFFIX})",
+        )  # fmt: skip
+        if name:
+            path = Path(name)
+            self.export_plan(path if path.suffix else path.with_suffix(MODULE_SUFFIX), run)
+
+    def export_plan(self, path: Path, run: "Run") -> bool:
+        """Write a module that applies a run's plan; tells what came of it."""
+        try:
+            path.write_text(plan_module(run), encoding="utf-8")
+        except UsageError as error:
+            self._store.tell(str(error))
+            return False
+        except OSError as error:
+            self._store.tell(f"{path} could not be written: {error.strerror or error}.")
+            return False
+        self._store.tell(f"The module that applies the plan is in {path}.", is_error=False)
         return True
 
     def ask_to_export(self) -> None:

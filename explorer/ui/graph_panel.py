@@ -1,245 +1,350 @@
-"""The operator chain: ops in order, and on every link what it costs or saves."""
+"""The operator chain with its controls: what the next run fuses, or what the shown run did."""
 
-from PySide6.QtCore import QEvent, QPointF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QHelpEvent,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-)
-from PySide6.QtWidgets import QScrollArea, QToolTip, QWidget
-from typing_extensions import override
+from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QRect, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtWidgets import QScrollArea, QWidget
+
+from explorer.model.errors import UsageError
+from explorer.model.legality import Illegal, cured
+from explorer.model.strategies import plan_spec
 from explorer.model.units import format_bytes
-from explorer.ui.controls import FocusRing, draw_focus
-from explorer.ui.graph_draw import Layout, draw_chain, least_height
-from explorer.ui.op_links import (
-    ChainPicture,
-    chain_picture,
-    format_flops,
-    link_sentence,
-)
+from explorer.ui.callout import Callout
+from explorer.ui.chain_picture import chain_picture
+from explorer.ui.graph_view import GraphView, Preview
+from explorer.ui.op_links import ChainPicture, Link
 from explorer.ui.panel import Panel
-from explorer.ui.state import State
+from explorer.ui.plan_bar import PlanText, PresetBar
+from explorer.ui.plan_edit import as_whole, as_written, change_of, plan_from_text, totals
+from explorer.ui.plan_state import (
+    graph_drawn,
+    inductor_plan,
+    is_plan_run,
+    plan_drawn,
+    shows_plan,
+)
+from explorer.ui.plan_words import made_words, planned_words, preview_of, saving
+from explorer.ui.state import YOUR_PLAN, State
 from explorer.ui.store import Store
-from explorer.ui.theme import DARK, Theme, font
+from explorer.ui.theme import Theme
 from explorer.ui.turns import Turns
 
+if TYPE_CHECKING:
+    from explorer.model.fusion import FusionPlan
+    from explorer.model.run import FusionRefusal
 
-class GraphView(QWidget):
-    """Draws a :class:`ChainPicture` from top to bottom.
-
-    A hull in the colour of fusion holds the ops of one kernel; links inside it cost nothing, the
-    others name the round trip through memory. The view knows no store.
-
-    Signals:
-        op_activated: Name of the op that was clicked, or Enter pressed on.
-    """
-
-    op_activated = Signal(str)
-
-    def __init__(self, parent: QWidget | None = None, *, turns: Turns | None = None) -> None:
-        super().__init__(parent)
-        self._turns = turns or Turns(self)
-        self._ring = FocusRing(self)
-        self._picture: ChainPicture | None = None
-        self._memory = "memory"
-        self._empty = ""
-        self._theme = DARK
-        self._active: str | None = None
-        self._current = 0
-        self.setMouseTracking(True)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Operator chain")
-
-    def set_picture(self, picture: ChainPicture | None, memory: str, empty: str = "") -> None:
-        """Show a chain.
-
-        Args:
-            picture: What to draw; None shows a sentence instead.
-            memory: What the device's memory is called.
-            empty: The sentence.
-        """
-        self._picture, self._memory, self._empty = picture, memory, empty
-        n_ops = len(picture.rows) if picture else 0
-        self._current = min(self._current, max(n_ops - 1, 0))
-        self.setMinimumHeight(least_height(n_ops) if picture else 80)
-        self.setAccessibleDescription(self._description())
-        self._update_soon()
-
-    def set_active(self, ops: tuple[str, ...]) -> None:
-        """Mark the ops of the launch that runs at the playhead."""
-        active = " ".join(ops)
-        if active != self._active:
-            self._active = active
-            self._update_soon()
-
-    def set_theme(self, theme: Theme) -> None:
-        """Take other colours."""
-        self._theme = theme
-        self._update_soon()
-
-    def _update_soon(self) -> None:
-        """Repaint, but not in the turn in which the scene does."""
-        self._turns.soon(self, self.update)
-
-    @override
-    def sizeHint(self) -> QSize:
-        return QSize(260, 420)
-
-    @override
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if self._picture is None:
-            painter.setFont(font(13))
-            painter.setPen(self._theme.color("muted"))
-            words = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
-            painter.drawText(self.rect().adjusted(16, 8, -16, -8), words, self._empty)
-        else:
-            draw_chain(
-                painter,
-                self.layout_now(),
-                self._picture,
-                self._theme,
-                self._memory,
-                set((self._active or "").split()),
-            )
-            if self._ring.is_on:
-                rect = self.layout_now().op_rect(self._current)
-                draw_focus(painter, rect.adjusted(-2, -2, 2, 2), self._theme.color("text"), 9)
-        painter.end()
-
-    @override
-    def event(self, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            text = self.text_at(QPointF(event.pos()))
-            if text:
-                QToolTip.showText(event.globalPos(), text, self)
-            else:
-                QToolTip.hideText()
-            return True
-        return super().event(event)
-
-    def text_at(self, point: QPointF) -> str:
-        """What the tooltip says at a point, empty where there is nothing."""
-        if self._picture is None:
-            return ""
-        layout = self.layout_now()
-        for i in range(len(self._picture.rows)):
-            if layout.op_rect(i).contains(point):
-                return op_sentence(self._picture, i)
-            if i < len(self._picture.links) and layout.link_rect(i).contains(point):
-                return link_sentence(self._picture.links[i], self._memory)
-        return ""
-
-    @override
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        place = self._place_at(event.position())
-        if place is not None and self._picture is not None:
-            self._current = place
-            self.update()
-            self.op_activated.emit(self._picture.rows[place].op.name)
-
-    @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        keys = Qt.Key
-        last = len(self._picture.rows) - 1 if self._picture else 0
-        if event.key() in (keys.Key_Up, keys.Key_Down):
-            step = 1 if event.key() == keys.Key_Down else -1
-            self._current = min(max(self._current + step, 0), last)
-            self.update()
-        elif event.key() in (keys.Key_Return, keys.Key_Enter, keys.Key_Space) and self._picture:
-            self.op_activated.emit(self._picture.rows[self._current].op.name)
-        else:
-            super().keyPressEvent(event)
-
-    def _place_at(self, point: QPointF) -> int | None:
-        layout = self.layout_now()
-        n_ops = len(self._picture.rows) if self._picture else 0
-        return next((i for i in range(n_ops) if layout.op_rect(i).contains(point)), None)
-
-    def layout_now(self) -> Layout:
-        """Where things lie at the widget's present size."""
-        n_ops = len(self._picture.rows) if self._picture else 1
-        return Layout.fit(self.width(), self.height(), n_ops)
-
-    def _description(self) -> str:
-        if self._picture is None:
-            return self._empty
-        return " ".join(link_sentence(link, self._memory) for link in self._picture.links)
-
-
-def op_sentence(picture: ChainPicture, place: int) -> str:
-    """An op at length: ATen operator, arithmetic, what it reads from elsewhere, source line."""
-    row = picture.rows[place]
-    lines = [f"{row.op.name}: {row.op.aten}", format_flops(row.op.flops)]
-    lines += [
-        f"reads {side.name}: {format_bytes(side.n_bytes)} ({picture.pedigree.value})"
-        for side in row.side_inputs
-    ]
-    if row.launches:
-        numbers = ", ".join(str(i + 1) for i in row.launches)
-        lines.append(f"carried out by launch{'es' if len(row.launches) > 1 else ''} {numbers}")
-    if row.op.source_line:
-        lines.append(row.op.source_line)
-    return "\n".join(lines)
+CURE = "Fuse those in between too"
+TITLE = "Operator chain"
 
 
 class GraphPanel(Panel):
-    """The panel round :class:`GraphView`, fed from the store.
+    """The op graph, fed from the store; what is switched in it goes back into the store.
 
-    It shows the shown run's graph with that run's links; with no run the captured graph as
-    planned, one kernel an op.
+    Until a link is touched it shows the shown run, with that run's launches and bytes; from then
+    on the plan, with planned bytes, until the plan was run.
 
     Signals:
         op_activated: Name of an op that the user picked.
+        inductor_requested: The plan shall be as Inductor groups; nothing here knows that yet.
+        asking_cancelled: Inductor need not be asked any more.
+        export_requested: The plan shall be written as a module.
     """
 
     op_activated = Signal(str)
+    inductor_requested = Signal()
+    asking_cancelled = Signal()
+    export_requested = Signal()
 
     def __init__(
-        self, store: Store, turns: Turns | None = None, parent: QWidget | None = None
+        self,
+        store: Store,
+        turns: Turns | None = None,
+        parent: QWidget | None = None,
+        *,
+        can_run: bool = False,
     ) -> None:
-        super().__init__("Operator chain", parent=parent)
+        """Make the panel.
+
+        Args:
+            store: What is shown and edited.
+            turns: Spreads repainting.
+            parent: Owner.
+            can_run: There is a worker that could be asked for Inductor's grouping.
+        """
+        super().__init__(TITLE, parent=parent)
         self._store = store
+        self._can_run = can_run
+        self._stroke_has_edit = False
+        self._cure: FusionPlan | None = None
+        self.presets = PresetBar()
         self.view = GraphView(turns=turns)
-        self.view.set_theme(store.theme)
-        self.view.op_activated.connect(self.op_activated)
-        scroll = QScrollArea()
+        self.text = PlanText()
+        self._scroll = QScrollArea()
+        self.callout = Callout(self.view)
+        self._lay_out()
+        self._connect()
+        self._set_theme(store.theme)
+        self._refresh()
+
+    def _lay_out(self) -> None:
+        scroll = self._scroll
         scroll.setWidgetResizable(True)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(self.view)
         scroll.viewport().setAutoFillBackground(False)
         self.view.setAutoFillBackground(False)
-        self.body.setContentsMargins(4, 0, 4, 6)
-        self.body.addWidget(scroll)
-        for signal in (store.shown_changed, store.captured_changed, store.worker_changed):
+        # Rather cut than wider: the column has its width from the scene beside it.
+        self._hint.setMinimumWidth(1)
+        self.body.setContentsMargins(4, 0, 4, 8)
+        self.body.setSpacing(3)
+        self.presets.setContentsMargins(9, 0, 2, 0)
+        self.text.setContentsMargins(10, 0, 10, 0)
+        self.body.addWidget(self.presets)
+        self.body.addWidget(scroll, 1)
+        self.body.addWidget(self.text)
+
+    def _connect(self) -> None:
+        store, view, presets = self._store, self.view, self.presets
+        view.set_previewer(self._preview)
+        view.op_activated.connect(self.op_activated)
+        view.stroke_begun.connect(self._on_stroke)
+        view.link_set.connect(self._on_link_set)
+        view.why_requested.connect(self._explain)
+        view.stop_changed.connect(self._bring_into_sight)
+        presets.each_requested.connect(self._take_each)
+        presets.all_requested.connect(self._take_whole)
+        presets.inductor_requested.connect(self._take_inductor)
+        presets.asking_cancelled.connect(self.asking_cancelled)
+        presets.undo_requested.connect(store.plan.undo)
+        presets.redo_requested.connect(store.plan.redo)
+        self.text.entered.connect(self.take_text)
+        self.callout.remedy_chosen.connect(self._take_cure)
+        self.callout.closed.connect(self._on_callout_closed)
+        menu = presets.menu
+        menu.addAction("Copy the plan\tCtrl+C", self.copy_text)
+        menu.addAction("Paste a plan\tCtrl+V", self.paste_text)
+        menu.addSeparator()
+        self.export_action = menu.addAction("Export plan…", self.export_requested.emit)
+        for keys, slot in ((QKeySequence.StandardKey.Copy, self.copy_text),
+                           (QKeySequence.StandardKey.Paste, self.paste_text)):  # fmt: skip
+            shortcut = QShortcut(QKeySequence(keys), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(slot)
+        for signal in (
+            store.shown_changed,
+            store.captured_changed,
+            store.worker_changed,
+            store.plan_changed,
+            store.runs_changed,
+            store.chain_changed,
+        ):
             signal.connect(self._refresh)
-        store.theme_changed.connect(self.view.set_theme)
-        self._refresh()
+        store.theme_changed.connect(self._set_theme)
+
+    # What is shown.
 
     def _refresh(self) -> None:
-        picture, memory = picture_of(self._store.state)
+        state = self._store.state
+        picture, memory = picture_of(state)
         self.view.set_picture(picture, memory, self._empty_sentence())
-        tip = "planned: one kernel an op, before any run; modelled: from the kernels' arguments"
-        self.set_hint(f"{picture.pedigree.value} bytes" if picture else "", tip)
+        plan, graph = plan_drawn(state), graph_drawn(state)
+        is_known = plan is not None and graph is not None
+        for part in (self.presets, self.text):
+            part.setEnabled(is_known)
+        self.text.show_plan(plan.text if plan else "")
+        self._show_words(state)
+        self._show_preset(state)
+        undo, redo = self._store.plan.next_undo(), self._store.plan.next_redo()
+        self.presets.undo.setEnabled(undo is not None)
+        self.presets.redo.setEnabled(redo is not None)
+
+    def _show_words(self, state: State) -> None:
+        plan, graph, shown = plan_drawn(state), graph_drawn(state), state.shown_run
+        self.text.show_saving("", "", "")
+        if plan is None or graph is None:
+            self._head(TITLE, "")
+        elif shows_plan(state):
+            found = totals(graph, plan)
+            share, told = saving(graph, found)
+            is_touched = state.chain in state.plans
+            if is_touched:
+                self._head(YOUR_PLAN, planned_words(found), told)
+            else:
+                self._head(TITLE, f"{format_bytes(found.n_bytes)} planned", told)
+            self.text.show_saving(share, told, "better" if share.startswith("−") else "worse")
+        elif shown is not None:
+            words, told = made_words(shown.run)
+            self._head(YOUR_PLAN if is_plan_run(shown.run) else TITLE, words, told)
+
+    def _head(self, title: str, words: str, tip: str = "") -> None:
+        """The heading line; for a screen reader the panel keeps its name."""
+        self.set_title(title)
+        self.setAccessibleName(f"{TITLE}: {title}, {words}" if words else TITLE)
+        self.set_hint(words, tip or "Click a link to fuse or to part what it joins")
+
+    def _show_preset(self, state: State) -> None:
+        plan, graph = plan_drawn(state), graph_drawn(state)
+        known = inductor_plan(state)
+        name = ""
+        if plan is not None and graph is not None:
+            # The first that fits: several presets may come to the same.
+            offers = (("each", as_written(graph)), ("all", as_whole(graph)), ("inductor", known))
+            name = next((each for each, offer in offers if offer == plan), "")
+        self.presets.show_preset(name)
+        self.presets.show_asking(state.asking)
+        can_ask = self._can_run or known is not None
+        self.presets.inductor.setEnabled(can_ask)
+        self.presets.inductor.setToolTip(
+            "As Inductor groups: from the run of torch.compile in this setting"
+            if known is not None
+            else "As Inductor groups: it is asked by compiling the chain, without running it"
+            if can_ask
+            else "As Inductor groups: no run of torch.compile is here, and no worker to ask"
+        )
 
     def _empty_sentence(self) -> str:
         chain = self._store.state.chain_descriptor
         ops = " → ".join(op.name for op in chain.ops(self._store.state.parameters.values))
         return f"{chain.formula}\n\n{ops}\n\nIts graph is drawn once the worker captured it."
 
+    def _set_theme(self, theme: Theme) -> None:
+        self.view.set_theme(theme)
+        self.presets.set_theme(theme)
+
+    def _bring_into_sight(self, place: QRect) -> None:
+        middle = place.center()
+        self._scroll.ensureVisible(middle.x(), middle.y(), 10, place.height() // 2 + 24)
+
+    # Switching links.
+
+    def _preview(self, link: Link) -> Preview | None:
+        state = self._store.state
+        graph, plan = graph_drawn(state), plan_drawn(state)
+        if graph is None or plan is None:
+            return None
+        change = change_of(graph, plan, link.first, link.second)
+        return preview_of(change, is_fused=plan.shares(link.first, link.second))
+
+    def _on_stroke(self) -> None:
+        self._stroke_has_edit = False
+        self.callout.close_it()
+
+    def _on_link_set(self, first: str, second: str, fused: bool) -> None:
+        illegal = self._store.plan.set_link(
+            first, second, fused=fused, continues=self._stroke_has_edit
+        )
+        if illegal is None:
+            self._stroke_has_edit = True
+        else:
+            self._refuse(illegal, self.view.refuse(first, second))
+
+    def _refuse(self, illegal: Illegal, place: QRect) -> None:
+        """Say why a plan cannot be, and offer the smallest that can."""
+        state = self._store.state
+        graph, plan = graph_drawn(state), plan_drawn(state)
+        if graph is None or plan is None:
+            return
+        self._cure = cured(graph, plan, illegal.cure)
+        self.callout.explain(illegal.sentence, place, remedy=CURE)
+        self._bring_into_sight(self.callout.geometry().united(place))
+
+    def _take_cure(self) -> None:
+        if self._cure is not None:
+            self._store.plan.edit(self._cure)
+        self.view.setFocus()
+
+    def _on_callout_closed(self) -> None:
+        self.view.forgive()
+        self.text.show_wrong(False)
+
+    def _explain(self, first: str, second: str) -> None:
+        """Why the compiler left two ops apart, with what it said itself."""
+        shown = self._store.state.shown_run
+        refusal = self._refusal(first, second)
+        if shown is None or refusal is None:
+            return
+        place = self.view.rect_between(first, second)
+        self.callout.explain(refusal.sentence, place, raw=refusal.raw)
+        self._bring_into_sight(self.callout.geometry())
+        (self.callout.raw_button if refusal.raw else self.callout.close_button).setFocus()
+
+    def _refusal(self, first: str, second: str) -> "FusionRefusal | None":
+        picture, _ = picture_of(self._store.state)
+        links = (*picture.links, *(side.link for side in picture.side_links)) if picture else ()
+        return next((x.refusal for x in links if (x.first, x.second) == (first, second)), None)
+
+    # Presets and text.
+
+    def _take_each(self) -> None:
+        graph = graph_drawn(self._store.state)
+        if graph is not None:
+            self._store.plan.edit(as_written(graph))
+        self._show_preset(self._store.state)
+
+    def _take_whole(self) -> None:
+        graph = graph_drawn(self._store.state)
+        if graph is not None:
+            self._store.plan.edit(as_whole(graph))
+        self._show_preset(self._store.state)
+
+    def _take_inductor(self) -> None:
+        known = inductor_plan(self._store.state)
+        if known is not None:
+            self._store.plan.edit(known)
+        else:
+            self.inductor_requested.emit()
+        self._show_preset(self._store.state)
+
+    def copy_text(self) -> None:
+        """Put the plan into the clipboard as it is written on the command line."""
+        plan = plan_drawn(self._store.state)
+        if plan is not None:
+            QGuiApplication.clipboard().setText(plan_spec(plan.text))
+
+    def paste_text(self) -> None:
+        """Take a plan from the clipboard."""
+        self.take_text(QGuiApplication.clipboard().text())
+
+    def take_text(self, text: str) -> None:
+        """Take a plan as text; one that is wrong is refused beside the field and stays there."""
+        state = self._store.state
+        graph = graph_drawn(state)
+        if graph is None:
+            return
+        self.callout.close_it()
+        try:
+            plan = plan_from_text(text, graph, state.chain)
+        except UsageError as error:
+            self._refuse_text(text, str(error))
+            return
+        if isinstance(plan, Illegal):
+            self._cure = cured(graph, as_written(graph), plan.cure)
+            self._refuse_text(text, plan.sentence, CURE)
+            return
+        self._store.plan.edit(plan)
+        self._refresh()
+
+    def _refuse_text(self, text: str, sentence: str, remedy: str = "") -> None:
+        self.text.field.setText(text.strip())
+        self.text.show_wrong(True)
+        seen = self.view.visibleRegion().boundingRect()
+        place = QRect(seen.left(), seen.bottom() - 1, seen.width(), 1)
+        self.callout.explain(sentence, place, remedy=remedy)
+
 
 def picture_of(state: State) -> tuple[ChainPicture | None, str]:
     """The chain to draw, and what the memory of its device is called."""
-    shown = state.shown_run
-    if shown is not None:
-        return chain_picture(shown.run.graph, shown.run), shown.run.device.memory_name
-    device = state.chosen_device
-    memory = device.memory_name if device else "memory"
-    if state.captured is None:
+    shown, device = state.shown_run, state.chosen_device
+    graph, plan = graph_drawn(state), plan_drawn(state)
+    is_of_run = shown is not None and graph is shown.run.graph
+    if shown is not None and (is_of_run or device is None):
+        memory = shown.run.device.memory_name
+    else:
+        memory = device.memory_name if device else "memory"
+    if graph is None:
         return None, memory
-    return chain_picture(state.captured.graph, None), memory
+    if shown is not None and not shows_plan(state):
+        return chain_picture(graph, shown.run), memory
+    return chain_picture(graph, None, plan), memory

@@ -86,7 +86,7 @@ class MainWindow(QMainWindow):
         self.files = FileActions(store, self)
         self.header = Header(store, can_run=session is not None)
         self.message = MessageBar(store)
-        self.graph = GraphPanel(store, self.turns)
+        self.graph = GraphPanel(store, self.turns, can_run=session is not None)
         self.strategies = StrategiesPanel(store)
         self.results = ResultsPanel(store, self.turns)
         self.status = StatusLine(store)
@@ -201,10 +201,14 @@ class MainWindow(QMainWindow):
             self.header.run_requested.connect(session.run)
             self.header.cancel_requested.connect(session.cancel)
             self.results.measure_requested.connect(session.measure_ceilings)
+            self.graph.inductor_requested.connect(session.ask_inductor)
+            self.graph.asking_cancelled.connect(session.cancel_asking)
         self.header.open_requested.connect(self.files.ask_to_open)
         self.header.export_requested.connect(self.files.ask_to_export)
         store.theme_changed.connect(self._set_theme)
+        self.graph.export_requested.connect(self.files.ask_to_export_plan)
         store.worker_changed.connect(self._allow_cancel)
+        store.plan_changed.connect(self._allow_cancel)
 
     def _make_shortcuts(self) -> None:
         self._cancel_key = self._shortcut("Esc", self._cancel)
@@ -213,7 +217,9 @@ class MainWindow(QMainWindow):
         self._shortcut("Ctrl+O", self.files.ask_to_open)
         self._shortcut("Ctrl+E", self.files.ask_to_export)
         self._shortcut("Ctrl+P", self.header.open_form)
-        self._shortcut("Ctrl+Z", self._store.undo_remove)
+        self._shortcut("Ctrl+Z", self._store.plan.undo)
+        for keys in ("Ctrl+Shift+Z", "Ctrl+Y"):
+            self._shortcut(keys, self._store.plan.redo)
         self._shortcut("Ctrl+Q", self.close)
 
     def _shortcut(self, keys: str, slot: Callable[[], object]) -> QShortcut:
@@ -231,7 +237,8 @@ class MainWindow(QMainWindow):
 
     def _allow_cancel(self) -> None:
         # Otherwise Escape belongs to whatever has the focus.
-        self._cancel_key.setEnabled(self._store.state.worker.phase is WorkerPhase.BUSY)
+        state = self._store.state
+        self._cancel_key.setEnabled(state.worker.phase is WorkerPhase.BUSY or state.asking)
 
     def _set_theme(self, theme: Theme) -> None:
         application = QApplication.instance()

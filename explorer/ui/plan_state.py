@@ -188,6 +188,12 @@ def plan_result(state: "State") -> "SessionRun | None":
     return found[-1] if found else None
 
 
+def plan_to_export(state: "State") -> Run | None:
+    """The run whose plan the op graph shows, None where that plan was not run."""
+    found = plan_result(state)
+    return found.run if found is not None and found.run.strategy.plan else None
+
+
 def list_name(run: Run) -> str:
     """What a run is listed by: its strategy, and a plan run by the whole plan."""
     return f"{PLAN}:{plan_text(run)}" if is_plan_run(run) else run.strategy.spec

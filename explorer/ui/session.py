@@ -132,7 +132,7 @@ class Session(QObject):
     def cancel(self) -> None:
         """Give up the run; what it has finished stays in the list."""
         if not self._has_run:
-            self._cancel_asking()
+            self.cancel_asking()
             return
         self._has_run = False
         self._store.set_progress(None)
@@ -145,7 +145,8 @@ class Session(QObject):
             self._sweeping = None
         self._store.tell(f"Cancelled; {done}", is_error=False)
 
-    def _cancel_asking(self) -> None:
+    def cancel_asking(self) -> None:
+        """Let Inductor be; the plan stays as it is."""
         if self._store.state.asking:
             self._store.plan.set_asking(False)
             self._worker.cancel()

@@ -1,13 +1,18 @@
 """The strategies: toggles for the next run, and the result of each in the shown setting."""
 
+from dataclasses import replace
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
+from explorer.model.strategies import PLAN
 from explorer.ui.panel import Panel
+from explorer.ui.plan_state import is_plan_spec, plan_to_run
+from explorer.ui.plan_words import row_words
 from explorer.ui.state import drawn, result_of, strategy_abilities
 from explorer.ui.status_line import stage_words
 from explorer.ui.store import Store
-from explorer.ui.strategy_row import StrategyRow, row_text
+from explorer.ui.strategy_row import RowText, StrategyRow, row_text
 from explorer.ui.theme import Theme
 from explorer.ui.words import parameters_sentence, run_color_name
 
@@ -38,6 +43,8 @@ class StrategiesPanel(Panel):
             store.shown_changed,
             store.abilities_changed,
             store.device_changed,
+            store.plan_changed,
+            store.captured_changed,
         ):
             signal.connect(self._refresh)
         store.progress_changed.connect(self._show_progress)
@@ -59,8 +66,11 @@ class StrategiesPanel(Panel):
             result = result_of(state, ability.spec)
             row.box.setEnabled(ability.available)
             row.box.setChecked(ability.available and ability.spec in state.strategies)
+            text = row_text(ability, result, runs)
+            if ability.spec == PLAN and ability.available:
+                text = self._with_plan(text)
             row.show_text(
-                row_text(ability, result, runs),
+                text,
                 run_color_name(result.run) if result else "plain",
                 has_result=result is not None and bool(result.run.launches),
                 is_shown=result is not None and result.key == state.shown,
@@ -70,11 +80,21 @@ class StrategiesPanel(Panel):
         told = f"Results: {setting}." if setting else "No results yet."
         self.set_hint("ticked: next run", f"Run measures the ticked strategies. {told}")
 
+    def _with_plan(self, text: RowText) -> RowText:
+        """The row of the plan drawn by hand says which it is, and what it promises until it ran."""
+        plan = plan_to_run(self._store.state)
+        if plan is None:
+            return text
+        below = text.below if text.time else row_words(plan)
+        return replace(text, below=below, tip=f"{text.tip}\nplan:{plan.text}")
+
     def _show_progress(self) -> None:
         """On the row that is being measured, how far that is."""
         progress = self._store.state.progress
         for spec, row in self._rows.items():
-            is_mine = progress is not None and progress.strategy == spec
+            is_mine = progress is not None and (
+                progress.strategy == spec or (spec == PLAN and is_plan_spec(progress.strategy))
+            )
             row.show_progress(stage_words(progress) if progress and is_mine else "")
 
     def _keep_rows(self, specs: list[str]) -> None:
@@ -100,6 +120,8 @@ class StrategiesPanel(Panel):
     def _show(self, spec: str) -> None:
         result = result_of(self._store.state, spec)
         if result is None:
+            if spec == PLAN:
+                self._store.plan.show()
             return
         if result.run.launches:
             self._store.show_run(result.key)

@@ -25,7 +25,7 @@ from explorer.ui.words import (
     verdict_color_name,
 )
 
-ROW_PX = 38
+ROW_PX = 34
 """Of every row, so that none moves when a result comes in."""
 TOGGLE_X_PX, CHIP_X_PX, TEXT_X_PX, SIDE_PX = 6, 33, 45, 11
 

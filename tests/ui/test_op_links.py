@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from explorer.model.run import Access, Bytes, Pedigree
+from explorer.ui.chain_picture import chain_picture
 from explorer.ui.op_links import (
     LinkState,
-    chain_picture,
     format_flops,
     link_sentence,
     link_text,

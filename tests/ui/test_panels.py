@@ -3,26 +3,21 @@
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.model.comparison import Verdict
 from explorer.model.device import Abilities
-from explorer.model.messages import GraphCaptured, Progress, Stage
+from explorer.model.messages import Progress, Stage
 from explorer.model.run import Run
-from explorer.ui.graph_draw import PILL_PX
-from explorer.ui.graph_panel import GraphPanel
 from explorer.ui.header import Header
 from explorer.ui.message_bar import MessageBar
 from explorer.ui.state import WorkerPhase
 from explorer.ui.status_line import StatusLine
 from explorer.ui.store import Store
 from explorer.ui.strategies_panel import StrategiesPanel
-from explorer.ui.theme import DARK
 from tests.fixtures_runs import (
-    GPU_GRAPH,
     compiled_attention,
     cpu_attention,
     eager_attention,
@@ -264,62 +259,6 @@ class TestStrategies:
         text = panel.rows["compile"].text_shown
         assert text.ratio == "equal within noise"
         assert text.verdict is Verdict.EQUAL
-
-
-class TestGraph:
-    def make(self, qtbot: QtBot, store: Store) -> GraphPanel:
-        panel = GraphPanel(store)
-        qtbot.addWidget(panel)
-        panel.resize(300, 480)
-        panel.show()
-        return panel
-
-    def color_on_link(self, panel: GraphPanel, place: int) -> QColor:
-        """Inside a link's face, above its words."""
-        layout = panel.view.layout_now()
-        middle_y = layout.link_rect(place).center().y()
-        image = panel.view.grab().toImage()
-        return image.pixelColor(round(layout.spine_x) + 8, round(middle_y - PILL_PX / 2 + 3))
-
-    def test_fused_links_are_filled_and_the_others_are_not(self, qtbot: QtBot, full: Store) -> None:
-        full.show_run("compile")
-        panel = self.make(qtbot, full)
-        assert self.color_on_link(panel, 1) == DARK.color("fused")
-        assert self.color_on_link(panel, 0) == DARK.color("sunken")
-        full.show_run("eager")
-        assert self.color_on_link(panel, 1) == DARK.color("sunken")
-
-    def test_hovering_explains_links_and_ops(self, qtbot: QtBot, full: Store) -> None:
-        panel = self.make(qtbot, full)
-        layout = panel.view.layout_now()
-        link = panel.view.text_at(layout.link_rect(0).center())
-        assert "through HBM" in link
-        assert "modelled" in link
-        assert "aten.bmm" in panel.view.text_at(layout.op_rect(0).center())
-        assert panel.view.text_at(QPointF(-5, -5)) == ""
-
-    def test_before_a_run_the_graph_is_planned(self, qtbot: QtBot, store: Store) -> None:
-        panel = self.make(qtbot, store)
-        assert "softmax" in panel.view.accessibleDescription()
-        store.set_captured(
-            GraphCaptured(graph=GPU_GRAPH, parameters={}, estimate_bytes=1, device="cpu")
-        )
-        assert panel.hint == "planned bytes"
-        assert "planned" in panel.view.accessibleDescription()
-        store.add_runs([cpu_attention()])
-        assert panel.hint == "modelled bytes"
-        assert "DRAM" in panel.view.accessibleDescription()
-
-    def test_ops_are_picked_by_mouse_and_keys(self, qtbot: QtBot, full: Store) -> None:
-        panel = self.make(qtbot, full)
-        with qtbot.waitSignal(panel.op_activated) as clicked:
-            rect = panel.view.layout_now().op_rect(2)
-            click(panel.view, rect.center())
-        assert clicked.args == ["mask"]
-        press(panel.view, Qt.Key.Key_Down)
-        with qtbot.waitSignal(panel.op_activated) as pressed:
-            press(panel.view, Qt.Key.Key_Return)
-        assert pressed.args == ["softmax"]
 
 
 class TestStatus:

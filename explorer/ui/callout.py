@@ -1,0 +1,132 @@
+"""A calm explanation beside what it is about: a sentence, perhaps a remedy, never in the way."""
+
+from PySide6.QtCore import QRect, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from explorer.ui.panel import label
+
+GAP_PX = 6
+RAW_PX = 110
+"""Height of the room for what a compiler said."""
+SHOW_RAW, HIDE_RAW = "Show what the compiler said", "Hide what the compiler said"
+
+
+class Callout(QFrame):
+    """A sentence laid over its parent, below or above a place; Escape and × close it.
+
+    Signals:
+        remedy_chosen: The button with the remedy was pressed.
+        closed: It is gone.
+    """
+
+    remedy_chosen = Signal()
+    closed = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("callout")
+        self._sentence = label("", "calloutText")
+        self._sentence.setWordWrap(True)
+        self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._sentence.setAccessibleName("Explanation")
+        self.remedy_button = QPushButton()
+        self.remedy_button.setObjectName("small")
+        self.remedy_button.setAccessibleName("Remedy")
+        self.remedy_button.clicked.connect(self._on_remedy)
+        self.raw_button = QPushButton(SHOW_RAW)
+        self.raw_button.setObjectName("small")
+        self.raw_button.setAccessibleName(SHOW_RAW)
+        self.raw_button.clicked.connect(self._on_raw)
+        self.close_button = QPushButton("Close")
+        self.close_button.setObjectName("small")
+        self.close_button.setAccessibleName("Close the explanation")
+        self.close_button.clicked.connect(self.close_it)
+        self.raw = QPlainTextEdit()
+        self.raw.setObjectName("raw")
+        self.raw.setReadOnly(True)
+        self.raw.setFixedHeight(RAW_PX)
+        self.raw.setAccessibleName("What the compiler said")
+        self._lay_out()
+        self._place = QRect()
+        self.hide()
+
+    def _lay_out(self) -> None:
+        actions = QHBoxLayout()
+        actions.setSpacing(6)
+        actions.addWidget(self.remedy_button)
+        actions.addWidget(self.raw_button)
+        actions.addStretch(1)
+        actions.addWidget(self.close_button)
+        whole = self._column = QVBoxLayout(self)
+        whole.setContentsMargins(12, 9, 12, 9)
+        whole.setSpacing(7)
+        whole.addWidget(self._sentence)
+        whole.addWidget(self.raw)
+        whole.addLayout(actions)
+
+    @property
+    def sentence(self) -> str:
+        """What it says."""
+        return self._sentence.text()
+
+    def explain(self, sentence: str, place: QRect, *, remedy: str = "", raw: str = "") -> None:
+        """Show a sentence beside a place of the parent.
+
+        Args:
+            sentence: What there is to say.
+            place: What it is about, in the parent's coordinates; must stay in sight.
+            remedy: Words of the button that cures it; none without.
+            raw: What a compiler said, to be shown on demand.
+        """
+        self._sentence.setText(sentence)
+        self.setAccessibleName(sentence)
+        self._sentence.setAccessibleName(sentence)
+        self.remedy_button.setText(remedy)
+        self.remedy_button.setAccessibleName(remedy or "Remedy")
+        self.remedy_button.setVisible(bool(remedy))
+        self.raw.setPlainText(raw)
+        self.raw.hide()
+        self.raw_button.setText(SHOW_RAW)
+        self.raw_button.setVisible(bool(raw))
+        self._place = place
+        self.put()
+        self.show()
+        self.raise_()
+
+    def put(self) -> None:
+        """Lie below the place, or above it where there is no room below."""
+        parent = self.parentWidget()
+        if parent is None:
+            return
+        width = parent.width() - 2 * GAP_PX
+        self._sentence.setFixedWidth(width - 26)
+        height = max(self._column.totalHeightForWidth(width), self.sizeHint().height())
+        top = self._place.bottom() + GAP_PX
+        if top + height > parent.height():
+            top = max(self._place.top() - GAP_PX - height, 0)
+        self.setGeometry(GAP_PX, top, width, height)
+
+    def close_it(self) -> None:
+        """Go away."""
+        if self.isVisible():
+            self.hide()
+            self.closed.emit()
+
+    def _on_remedy(self) -> None:
+        self.hide()
+        self.remedy_chosen.emit()
+        self.closed.emit()
+
+    def _on_raw(self) -> None:
+        self.raw.setVisible(self.raw.isHidden())
+        self.raw_button.setText(SHOW_RAW if self.raw.isHidden() else HIDE_RAW)
+        self.put()
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.close_it()
+        else:
+            super().keyPressEvent(event)
