@@ -40,13 +40,14 @@ class ScheduledNode:
         name: As the log calls it, e.g. ``op3``.
         kind: Generated loops, a template or a call.
         nodes: Names of the graph's nodes that it computes.
-        value: The node whose value it stores, None if unknown.
+        value: The node whose value it stores, or a step on the way to it; None if unknown.
         is_reduction: Whether several elements become one.
         loops: Sizes of the loops over what it writes; on a GPU one number, their product.
         reduced: Sizes of the loops that are reduced.
         device: ``cpu`` or ``cuda:0``.
         buffers: Names of the buffers that it writes.
-        takes: Names of the scheduler's nodes whose buffers it reads.
+        reads: Names of the buffers that it reads, the graph's inputs among them.
+        takes: Names of the scheduler's nodes that write those, itself left out.
         kernel: Name of the kernel it went into: the names of its nodes, joined.
         calls: What a call calls, e.g. ``extern_kernels.bmm``; empty for generated code.
     """
@@ -60,6 +61,7 @@ class ScheduledNode:
     reduced: tuple[str, ...]
     device: str
     buffers: tuple[str, ...]
+    reads: tuple[str, ...]
     takes: tuple[str, ...]
     kernel: str
     calls: str = ""
@@ -118,33 +120,35 @@ def listening(note: Callable[[str], None]) -> Iterator[None]:
 def fusion_notes(graph: Any, lines: list[str]) -> FusionNotes:
     """What the scheduler of a graph whose code is complete has decided."""
     scheduler = graph.scheduler
-    kernels = [(kernel.get_name(), leaf) for kernel in scheduler.nodes for leaf in _leaves(kernel)]
+    kernels = [
+        (kernel.get_name(), leaf) for kernel in scheduler.nodes for leaf in kernel.get_nodes()
+    ]
     makers = {buffer: leaf.get_name() for _, leaf in kernels for buffer in leaf.get_buffer_names()}
     found = [_scheduled(kernel, leaf, makers) for kernel, leaf in kernels]
     return FusionNotes(scheduled={node.name: node for node in found}, lines=tuple(lines))
-
-
-def _leaves(kernel: Any) -> list[Any]:
-    return list(kernel.get_nodes())
 
 
 def _scheduled(kernel: str, leaf: Any, makers: dict[str, str]) -> ScheduledNode:
     kind = _kind(leaf)
     origin = leaf.node.get_origin_node() if leaf.node is not None else None
     loops, reduced = _loops(leaf)
-    read = (makers.get(dependency.name) for dependency in leaf.read_writes.reads)
+    nodes = _computed(leaf, kind, origin)
+    reads = tuple(dict.fromkeys(str(dependency.name) for dependency in leaf.read_writes.reads))
     own = leaf.get_name()
+    takes = dict.fromkeys(makers[name] for name in reads if makers.get(name, own) != own)
     return ScheduledNode(
         name=own,
         kind=kind,
-        nodes=_computed(leaf, kind, origin),
-        value=None if origin is None else origin.name,
+        nodes=nodes,
+        # The compiler lists a node before those that it took into its loops.
+        value=next(iter(nodes), None) if origin is None else origin.name,
         is_reduction=leaf.is_reduction(),
         loops=loops,
         reduced=reduced,
         device=str(leaf.get_device() or ""),
         buffers=tuple(leaf.get_buffer_names()),
-        takes=tuple(dict.fromkeys(name for name in read if name is not None and name != own)),
+        reads=reads,
+        takes=tuple(takes),
         kernel=kernel,
         calls=_calls(leaf) if kind is NodeKind.EXTERN else "",
     )

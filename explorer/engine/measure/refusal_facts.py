@@ -112,7 +112,7 @@ class ScheduledGraph:
             if op in self.ops_of[node.name] and node.kind is NodeKind.COMPUTED
         ]
         found = [
-            self._why(a, b, f"its {self.steps[a.name]}", f"its {self.steps.get(b.name, 'rest')}")
+            self._why(a, b, f"its {self._step(a)}", f"its {self._step(b)}")
             for a in ours
             for b in ours
             if a.kernel != b.kernel and a.name in b.takes and self.value_of.get(a.name) == op
@@ -123,6 +123,9 @@ class ScheduledGraph:
         sentence = best.sentence[0].lower() + best.sentence[1:]
         code = _code(ours[0], ours[-1])
         return Explanation(best.reason, f"{op} became several {code}s: {sentence}", best.raw)
+
+    def _step(self, node: ScheduledNode) -> str:
+        return self.steps.get(node.name, "last step")
 
     def _why(self, a: ScheduledNode, b: ScheduledNode, first: str, second: str) -> Explanation:
         line = self._line(a, b)
@@ -137,7 +140,8 @@ class ScheduledGraph:
             return Explanation(RefusalReason.MATMUL, _UNPICKED.format(**words), raw)
         if said is UNKNOWN:
             return Explanation(said.reason, f"{said.sentence.format(**words)}: {raw}", raw)
-        for reason, sentence in _loops_differ(a, b):
+        shares_nothing = said is not None and said.reason is RefusalReason.NOT_WORTH_IT
+        for reason, sentence in _loops_differ(a, b, shares_nothing=shares_nothing):
             return Explanation(reason, f"{sentence.format(**words)}.", raw)
         return self._vague(a, b, words, said, raw)
 
@@ -150,7 +154,9 @@ class ScheduledGraph:
             yield RefusalReason.OTHER_SIZE, f"{first} runs on {a.device}, {second} on {b.device}"
         if a.kind is not NodeKind.COMPUTED or b.kind is not NodeKind.COMPUTED:
             return
-        if self._is_part(a, b):
+        if not self._touch(a, b):
+            yield RefusalReason.NOT_WORTH_IT, _NOTHING
+        elif self._is_part(a, b):
             yield RefusalReason.GRID_SYNC, _PARTS
         elif a.name in b.takes and (self._is_whole(a) or self._has_parts(a)):
             yield RefusalReason.GRID_SYNC, _WAITS
@@ -174,13 +180,19 @@ class ScheduledGraph:
         extern = [(name, node) for name, node in called if node.kind is NodeKind.EXTERN]
         for name, node in extern:
             other = second if name == first else first
-            call = f" ({node.calls})" if node.calls else ""
             if name in matmuls:
-                yield RefusalReason.MATMUL, _LIBRARY.format(name=name, call=call, other=other)
+                called_as = self._called_as(node)
+                yield RefusalReason.MATMUL, _LIBRARY.format(name=name, call=called_as, other=other)
         for name, node in extern:
             other = second if name == first else first
-            call = f" ({node.calls})" if node.calls else ""
-            yield RefusalReason.OPAQUE, _CALLED.format(name=name, call=call, other=other)
+            called_as = self._called_as(node)
+            yield RefusalReason.OPAQUE, _CALLED.format(name=name, call=called_as, other=other)
+
+    def _called_as(self, node: ScheduledNode) -> str:
+        """What a call calls, in brackets; one that only takes a result apart has it from above."""
+        above = (self._by_name[name].calls for name in node.takes)
+        name = node.calls or next((call for call in above if call), "")
+        return f" ({name})" if name else ""
 
     def _vague(
         self,
@@ -233,6 +245,11 @@ class ScheduledGraph:
         """Whether a CPU reduces everything to one number, to which every thread contributes."""
         return node.is_reduction and node.device == "cpu" and not node.loops
 
+    def _touch(self, a: ScheduledNode, b: ScheduledNode) -> bool:
+        """Whether a value that one makes reaches the other, or both read the same."""
+        reached = a.name in self._needed_by(b) or b.name in self._needed_by(a)
+        return reached or bool(set(a.reads) & set(b.reads))
+
     def _between(self, a: ScheduledNode, b: ScheduledNode) -> frozenset[str]:
         """Ops of the nodes that need the first and that the second needs."""
         above = self._needed_by(b)
@@ -274,6 +291,7 @@ _UNPICKED = (
     "A matmul's template could take an elementwise op along, but the autotuner left {first} and "
     "{second} apart."
 )
+_NOTHING = "{first} and {second} share no data, so that one {code} for both would save nothing"
 _PARTS = (
     "Every block reduces a part, and {second} has to wait for all parts, but blocks of one {code} "
     "cannot wait for each other"
@@ -298,15 +316,29 @@ def _best(found: list[Explanation]) -> Explanation | None:
     return next(iter(clear or found), None)
 
 
-def _loops_differ(a: ScheduledNode, b: ScheduledNode) -> Iterable[tuple[RefusalReason, str]]:
-    """The C++ back end compares loops without a word in the log."""
+def _loops_differ(
+    a: ScheduledNode, b: ScheduledNode, *, shares_nothing: bool
+) -> Iterable[tuple[RefusalReason, str]]:
+    """What the sizes of the loops tell, where the log is silent or vague.
+
+    Args:
+        a: The earlier node.
+        b: The later node.
+        shares_nothing: The compiler found no element that both touch at the same time.
+    """
     if _elements(a) != _elements(b):
         yield (
             RefusalReason.OTHER_SIZE,
             f"{{first}} goes over {_over(a)} and {{second}} over {_over(b)}, so one {{code}} "
             "cannot do both",
         )
-    elif _sizes(a) != _sizes(b):
+    elif shares_nothing and a.name in b.takes:
+        yield (
+            RefusalReason.OTHER_AXIS,
+            "{second} takes the result of {first} in another order than {first} makes it",
+        )
+    elif a.device == "cpu" and _sizes(a) != _sizes(b):
+        # The C++ back end wants the same loops; on a GPU only their products are known here.
         yield (
             RefusalReason.OTHER_AXIS,
             f"The loops of {{first}} ({_over(a)}) and {{second}} ({_over(b)}) do not fit into one "

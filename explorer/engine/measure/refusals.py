@@ -42,7 +42,8 @@ class _Search:
         found = [
             self._refusal(first, second)
             for first, second in linked(self.graph)
-            if self._ran(first) and self._ran(second) and not self._share(first, second)
+            if self._is_drawn(first, second)
+            or (self._ran(first) and self._ran(second) and not self._share(first, second))
         ]
         found += [
             _made(op.name, op.name, why)
@@ -53,7 +54,7 @@ class _Search:
         return tuple(found)
 
     def _refusal(self, first: str, second: str) -> FusionRefusal:
-        if self.plan is not None and not self.plan.shares(first, second):
+        if self._is_drawn(first, second):
             return FusionRefusal(
                 first=first,
                 second=second,
@@ -65,6 +66,9 @@ class _Search:
             if why is not None:
                 return _made(first, second, why)
         return _made(first, second, self._across_graphs(first, second))
+
+    def _is_drawn(self, first: str, second: str) -> bool:
+        return self.plan is not None and not self.plan.shares(first, second)
 
     def _across_graphs(self, first: str, second: str) -> Explanation:
         holders = [{op for op in (first, second) if m.has(op)} for m in self.modules]
