@@ -127,7 +127,7 @@ def timed(run: Run, median_us: float, spread: float = 0.004) -> Run:
 
 def many_plans(n_links: int = 8) -> tuple[Run, ...]:
     """A sweep of a long elementwise chain with invented figures, for load only."""
-    graph = _long_graph(n_links + 1)
+    graph = long_graph(n_links + 1)
     runs = []
     for i, plan in enumerate(sweep_plans(graph, "elementwise")):
         n_kernels = len(plan.groups)
@@ -141,7 +141,8 @@ def many_plans(n_links: int = 8) -> tuple[Run, ...]:
     return tuple(runs)
 
 
-def _long_graph(n_ops: int) -> OpGraph:
+def long_graph(n_ops: int) -> OpGraph:
+    """A long elementwise chain."""
     names = ["x", *(f"h{i + 1}" for i in range(n_ops - 1)), "y"]
     roles = {"x": TensorRole.INPUT, "y": TensorRole.OUTPUT}
     tensors = tuple(

@@ -8,6 +8,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, pairwise
 
 from explorer.model.comparison import Condition, distrust, headline, is_comparable
@@ -23,7 +24,7 @@ from explorer.model.fusion import (
 from explorer.model.opgraph import OpGraph
 from explorer.model.run import Pedigree, Run, Samples
 from explorer.model.strategies import PLAN
-from explorer.model.traffic import peak_bytes, run_traffic
+from explorer.model.traffic import Traffic, peak_bytes, run_traffic
 
 SAME_TRAFFIC_SHARE = 0.01
 """Traffic that differs by less counts as equal: counters vary by about that much."""
@@ -83,9 +84,11 @@ class SweepPoint:
         return self.time.median_us if self.time else math.inf
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Sweep:
     """The plans of one chain that ran, and what they are to be held against.
+
+    What is best in it is found once, when first asked for; that is why it has no slots.
 
     Attributes:
         chain: Title of the chain.
@@ -111,17 +114,17 @@ class Sweep:
     possible: int | None
     done: int
 
-    @property
+    @cached_property
     def usable(self) -> tuple[SweepPoint, ...]:
         """The points that may be the best of something."""
         return tuple(point for point in self.points if point.usable)
 
-    @property
+    @cached_property
     def fastest(self) -> SweepPoint | None:
         """The plan with the lowest median."""
         return min(self.usable, key=lambda point: point.median_us, default=None)
 
-    @property
+    @cached_property
     def leanest(self) -> SweepPoint | None:
         """The plan with the least traffic; of equals the fastest."""
         usable = self.usable
@@ -129,7 +132,7 @@ class Sweep:
         equals = [point for point in usable if not _is_more(point.traffic or 0, least)]
         return min(equals, key=lambda point: point.median_us, default=None)
 
-    @property
+    @cached_property
     def most_fused(self) -> SweepPoint | None:
         """The plan of fewest groups; None if several have as few."""
         usable = self.usable
@@ -137,7 +140,7 @@ class Sweep:
         found = [point for point in usable if _n_groups(point) == fewest]
         return found[0] if len(found) == 1 else None
 
-    @property
+    @cached_property
     def inductor_point(self) -> SweepPoint | None:
         """The point of the plan that is Inductor's own choice."""
         if self.inductor is None:
@@ -170,10 +173,13 @@ def sweep_of(runs: Sequence[Run], anchor: Run | None = None) -> Sweep | None:
     if not by_plan:
         return None
     ordered = sorted(by_plan.items(), key=lambda item: -len(item[0].groups))
-    pedigree = _common_pedigree(tuple(by_plan.values()))
+    traffics = {id(run): run_traffic(run) for run in by_plan.values() if run.launches}
+    pedigree = _common_pedigree(list(traffics.values()))
     condition = _common_condition(tuple(by_plan.values()))
     eager, compiled = (_newest(alike, spec) for spec in ("eager", "compile"))
-    points = tuple(_point(run, plan, pedigree, condition) for plan, run in ordered)
+    points = tuple(
+        _point(run, plan, pedigree, condition, traffics.get(id(run))) for plan, run in ordered
+    )
     return Sweep(
         chain=anchor.chain.title or anchor.chain.name,
         points=points,
@@ -255,9 +261,8 @@ def rank_correlation(points: Sequence[SweepPoint]) -> float | None:
 
 def _ranks(values: Sequence[float]) -> list[float]:
     """Rank of each value from 1; equal ones share the mean of their ranks."""
-    below = [sum(other < value for other in values) for value in values]
-    equal = [sum(other == value for other in values) for value in values]
-    return [low + (n + 1) / 2 for low, n in zip(below, equal, strict=True)]
+    order = sorted(values)
+    return [(bisect_left(order, value) + bisect_right(order, value) + 1) / 2 for value in values]
 
 
 def _is_more(first: int, second: int) -> bool:
@@ -281,9 +286,8 @@ def _inductor(alike: Sequence[Run], graph: OpGraph, compiled: Run | None) -> Fus
     return next((plan for run in reversed(asked) if (plan := plan_of_run(run, graph))), None)
 
 
-def _common_pedigree(runs: Sequence[Run]) -> Pedigree | None:
-    """The strongest pedigree that every run with launches has; bytes of two are not compared."""
-    traffics = [run_traffic(run) for run in runs if run.launches]
+def _common_pedigree(traffics: Sequence[Traffic]) -> Pedigree | None:
+    """The strongest pedigree that all have; bytes of two are not compared."""
     for pedigree in _PEDIGREES:
         if traffics and all(traffic.of(pedigree) is not None for traffic in traffics):
             return pedigree
@@ -297,10 +301,16 @@ def _common_condition(runs: Sequence[Run]) -> Condition | None:
 
 
 def _point(
-    run: Run, plan: FusionPlan | None, pedigree: Pedigree | None, condition: Condition | None
+    run: Run,
+    plan: FusionPlan | None,
+    pedigree: Pedigree | None,
+    condition: Condition | None,
+    traffic: Traffic | None = None,
 ) -> SweepPoint:
     head = headline(run)
-    values = run_traffic(run).of(pedigree) if pedigree and run.launches else None
+    if traffic is None and run.launches:
+        traffic = run_traffic(run)
+    values = traffic.of(pedigree) if pedigree and traffic else None
     read, written = values or (None, None)
     return SweepPoint(
         run=run,

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer.model.errors import ExplorerError, RecordingError, UsageError
 from explorer.model.run import Run
+from explorer.model.sweep import sweep_of
 from explorer.model.units import format_us
 from explorer.recording import write_atomically
 from explorer.ui.export_views import (
@@ -30,7 +31,7 @@ from explorer.ui.words import SEPARATOR, source_words
 VIEWS = tuple(PAINTERS)
 """The views that can be drawn, the default first."""
 
-LATER_VIEWS = ("heartbeat", "sweep", "comparison")
+LATER_VIEWS = ("heartbeat", "comparison")
 """Views that later releases draw."""
 
 FOOT_LINE_PX, FOOT_FONT_PX, FOOT_MARGIN_PX = 18.0, 12.5, 14.0
@@ -199,6 +200,8 @@ def _check(
         )
     if not runs:
         raise UsageError("There is no run to draw.")
+    if view == "sweep" and sweep_of(runs) is None:
+        raise UsageError("None of these runs is of a fusion plan: there is no sweep to draw.")
     return THEMES[theme]
 
 

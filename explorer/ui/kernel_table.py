@@ -115,7 +115,7 @@ def cell_font(column: Column, zoom: float = 1.0) -> QFont:
     return font(size, mono=column.is_code, tabular=column.is_number)
 
 
-class Sorted(QSortFilterProxyModel):
+class _Sorted(QSortFilterProxyModel):
     """Sorts by value, with missing values at the end whichever way it goes."""
 
     @override
@@ -149,7 +149,7 @@ class KernelTable(QTableView):
         self._theme, self._zoom = DARK, 1.0
         self._following = False
         self._model = KernelTableModel(self)
-        self._sorted = Sorted(self)
+        self._sorted = _Sorted(self)
         self._sorted.setSourceModel(self._model)
         self.setModel(self._sorted)
         self.setSortingEnabled(True)

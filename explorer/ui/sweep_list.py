@@ -1,6 +1,6 @@
 """The plans of a sweep as a table: each with its kernels, time, traffic and peak memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,12 @@ from explorer.model.run import Run
 from explorer.model.sweep import Sweep, SweepPoint
 from explorer.model.sweep_words import point_words
 from explorer.model.units import format_bytes, format_us
-from explorer.ui.kernel_table import Sorted
 from explorer.ui.painting import text_width
 from explorer.ui.panel import wrapped
 from explorer.ui.theme import DARK, Theme, font
 from explorer.ui.words import DASH
 
 Index = QModelIndex | QPersistentModelIndex
-VALUE_ROLE = Qt.ItemDataRole.UserRole
 ROW_PX = 20
 PLAN_PX = 210
 """What the names of plans are given at most before another column is left out."""
@@ -84,26 +82,48 @@ class SweepListModel(QAbstractTableModel):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._sweep: Sweep | None = None
+        self._points: list[SweepPoint] = []
+        self._order = (TIME, Qt.SortOrder.AscendingOrder)
         self._shown: Run | None = None
         self._theme, self._zoom = DARK, 1.0
 
     @property
     def points(self) -> tuple[SweepPoint, ...]:
-        """The rows, in the sweep's order."""
-        return self._sweep.points if self._sweep else ()
+        """The rows from top to bottom."""
+        return tuple(self._points)
+
+    def row_shown(self) -> int:
+        """Row of the run that the window shows, -1 if it is not here."""
+        return next((i for i, point in enumerate(self._points) if point.run is self._shown), -1)
 
     def set_sweep(self, sweep: Sweep | None, shown: Run | None) -> None:
         """Take another sweep, and which of its runs the window shows."""
-        same_rows = [p.plan for p in self.points] == [
-            p.plan for p in (sweep.points if sweep else ())
-        ]
-        if not same_rows:
+        points = self._sorted(sweep.points if sweep else ())
+        is_same = len(points) == len(self._points)
+        if not is_same:
             self.beginResetModel()
-        self._sweep, self._shown = sweep, shown
-        if not same_rows:
+        self._sweep, self._shown, self._points = sweep, shown, points
+        if not is_same:
             self.endResetModel()
         else:
             self._tell()
+
+    @override
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        self._order = (column, order)
+        self._points = self._sorted(self._points)
+        self._tell()
+
+    def _sorted(self, points: Sequence[SweepPoint]) -> list[SweepPoint]:
+        """By the chosen column; what has no value there comes last either way."""
+        column, order = self._order
+        value = COLUMNS[column].value
+        there = [
+            (known, i) for i, point in enumerate(points) if (known := value(point)) is not None
+        ]
+        there.sort(key=_first, reverse=order is Qt.SortOrder.DescendingOrder)
+        missing = [point for point in points if value(point) is None]
+        return [points[i] for _, i in there] + missing
 
     def set_looks(self, theme: Theme, zoom: float) -> None:
         """Take another theme or font size."""
@@ -130,8 +150,6 @@ class SweepListModel(QAbstractTableModel):
         point, column = self.points[index.row()], COLUMNS[index.column()]
         if role == Qt.ItemDataRole.DisplayRole:
             return column.text(point)
-        if role == VALUE_ROLE:
-            return column.value(point)
         if role == Qt.ItemDataRole.ToolTipRole:
             return wrapped("\n".join(point_words(self._sweep, point)))
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -192,11 +210,10 @@ class SweepList(QTableView):
         super().__init__(parent)
         self._zoom = 1.0
         self._model = SweepListModel(self)
-        self._sorted = Sorted(self)
-        self._sorted.setSourceModel(self._model)
-        self.setModel(self._sorted)
+        self.setModel(self._model)
         self.setSortingEnabled(True)
         self.sortByColumn(TIME, Qt.SortOrder.AscendingOrder)
+        self.horizontalHeader().sortIndicatorChanged.connect(self._select_shown)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -214,21 +231,20 @@ class SweepList(QTableView):
     @property
     def points(self) -> tuple[SweepPoint, ...]:
         """The rows from top to bottom."""
-        points = self._model.points
-        return tuple(
-            points[self._sorted.mapToSource(self._sorted.index(row, 0)).row()]
-            for row in range(self._sorted.rowCount())
-        )
+        return self._model.points
 
     def set_sweep(self, sweep: Sweep | None, shown: Run | None) -> None:
         """Show another sweep; the row of the shown run is selected."""
         self._model.set_sweep(sweep, shown)
-        row = next((i for i, point in enumerate(self.points) if point.run is shown), -1)
+        self._select_shown()
+        self._fit_columns()
+
+    def _select_shown(self, *_: object) -> None:
+        row = self._model.row_shown()
         if row < 0:
             self.clearSelection()
         elif self.currentIndex().row() != row or not self.selectionModel().hasSelection():
             self.selectRow(row)
-        self._fit_columns()
 
     def set_looks(self, theme: Theme, zoom: float) -> None:
         """Take another theme and font size."""
@@ -256,7 +272,7 @@ class SweepList(QTableView):
 
     def _pick(self, index: QModelIndex) -> None:
         if index.isValid():
-            self.run_picked.emit(self._model.points[self._sorted.mapToSource(index).row()].run)
+            self.run_picked.emit(self._model.points[index.row()].run)
 
     def _plan_px(self) -> int:
         face = cell_font(PLAN, self._zoom, 600)
@@ -283,3 +299,7 @@ class SweepList(QTableView):
 def _side(column: int) -> int:
     side = Qt.AlignmentFlag.AlignLeft if column == PLAN else Qt.AlignmentFlag.AlignRight
     return int(side | Qt.AlignmentFlag.AlignVCenter)
+
+
+def _first(pair: tuple[Any, int]) -> Any:
+    return pair[0]

@@ -1,5 +1,6 @@
 """The plot of a sweep, time over traffic. Imported when first shown, since pyqtgraph takes long."""
 
+from functools import cache
 from itertools import pairwise, zip_longest
 from typing import Any
 
@@ -199,28 +200,29 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
         )
 
     def _show_marks(self, picture: SweepPicture, theme: Theme, zoom: float) -> None:
-        spots, rings = [], []
-        for number, mark in enumerate(picture.marks):
+        symbols, sizes, rings = [], [], []
+        for mark in picture.marks:
             symbol, size = _SYMBOLS[mark.kind]
-            symbol = _BEYOND.get(picture.beyond(mark), symbol)
-            spots.append(
-                {
-                    "pos": self._place(picture, mark),
-                    "symbol": symbol,
-                    "size": (size + (3 if mark.shown else 0)) * zoom,
-                    "pen": _edge(mark, theme),
-                    "brush": _face(mark, theme),
-                    "data": (number, mark),
-                }
-            )
+            symbols.append(_BEYOND.get(picture.beyond(mark), symbol))
+            sizes.append((size + (3 if mark.shown else 0)) * zoom)
             if mark.ringed:
-                pen = pg.mkPen(theme.color("read"), width=2)
+                pen = _pen(theme, "read", 2)
                 rings.append(_ring(self._place(picture, mark), 24 * zoom, pen))
             if mark.current:
                 pen = pg.mkPen(theme.color("playhead"), width=1.6, style=Qt.PenStyle.DotLine)
                 rings.append(_ring(self._place(picture, mark), 29 * zoom, pen))
+        places = [self._place(picture, mark) for mark in picture.marks]
         self._rings.setData(rings, brush=None)
-        self._marks.setData(spots, hoverPen=pg.mkPen(theme.color("text"), width=2))
+        self._marks.setData(
+            x=[x for x, _ in places],
+            y=[y for _, y in places],
+            symbol=symbols,
+            size=sizes,
+            pen=[_edge(mark, theme) for mark in picture.marks],
+            brush=[_face(mark, theme) for mark in picture.marks],
+            data=list(enumerate(picture.marks)),
+            hoverPen=_pen(theme, "text", 2),
+        )
 
     def _place(self, picture: SweepPicture, mark: SweepMark) -> tuple[float, float]:
         """In units of the axes; one beyond the range stands just inside of the edge."""
@@ -390,12 +392,12 @@ def _label_font(zoom: float) -> QFont:
 def _edge(mark: SweepMark, theme: Theme) -> Any:
     """The outline: of what is shown in the text's colour, a cross in the colour of warnings."""
     if mark.shown:
-        return pg.mkPen(theme.color("text"), width=2)
+        return _pen(theme, "text", 2)
     if mark.kind is MarkKind.WRONG:
-        return pg.mkPen(theme.color("warning"), width=2)
+        return _pen(theme, "warning", 2)
     if mark.kind is MarkKind.COMPILED:
-        return pg.mkPen(theme.color("read"), width=1.8)
-    return pg.mkPen(theme.color("panel"), width=1)
+        return _pen(theme, "read", 1.8)
+    return _pen(theme, "panel", 1)
 
 
 def _face(mark: SweepMark, theme: Theme) -> Any:
@@ -405,6 +407,17 @@ def _face(mark: SweepMark, theme: Theme) -> Any:
         MarkKind.EAGER: "plain",
         MarkKind.COMPILED: "panel",
     }[mark.kind]
+    return _brush(theme, name)
+
+
+@cache
+def _pen(theme: Theme, name: str, width: float) -> Any:
+    """One object a look: pyqtgraph draws a symbol anew for each object it has not seen."""
+    return pg.mkPen(theme.color(name), width=width)
+
+
+@cache
+def _brush(theme: Theme, name: str) -> Any:
     return pg.mkBrush(theme.color(name))
 
 

@@ -100,7 +100,7 @@ def test_a_picture_that_cannot_be_written_is_told(
     assert "empty.kx holds no run" in done.err
 
 
-@pytest.mark.parametrize("view", ["heartbeat", "sweep", "comparison"])
+@pytest.mark.parametrize("view", ["heartbeat", "comparison"])
 def test_a_view_of_a_later_release_is_wrong_usage(
     cli: Callable[..., Outcome], recording: Path, view: str
 ) -> None:
@@ -108,6 +108,14 @@ def test_a_view_of_a_later_release_is_wrong_usage(
     done = cli("export", str(recording), str(out), "--view", view)
     assert done.code == 2
     assert f"The view '{view}' is not yet built" in done.err
+    assert not out.exists()
+
+
+def test_a_sweep_without_plans_is_wrong_usage(cli: Callable[..., Outcome], recording: Path) -> None:
+    out = recording.with_name("a.png")
+    done = cli("export", str(recording), str(out), "--view", "sweep")
+    assert done.code == 2
+    assert "there is no sweep to draw" in done.err
     assert not out.exists()
 
 

@@ -21,9 +21,11 @@ from explorer.model.messages import (
     RunRequest,
     Stage,
 )
+from explorer.model.strategies import is_plan, parse_spec
 from explorer.worker.protocol import CANNOT_START_EXIT, RESTART_EXIT, decode_request, encode
 from tests.fixtures_runs import CPU, CPU_GRAPH, CPU_VERSIONS, cpu_attention
 
+MODE = sys.argv[1] if len(sys.argv) > 1 else ""
 ABILITIES = Abilities(
     versions=CPU_VERSIONS,
     default_device="cpu",
@@ -88,6 +90,16 @@ def misbehave(way: str) -> None:
         sys.stdout.buffer.write(b"\xff\xfe\x00 no text\n{}\n[1]\n")
 
 
+def break_at(spec: str) -> None:
+    """Die or hang at the strategy that the mode names: ``dies-at SPEC``, ``hangs-at SPEC``."""
+    way, _, broken = MODE.partition(" ")
+    if broken == spec:
+        emit(progress(f"at {spec}"))
+        if way == "dies-at":
+            os.abort()
+        time.sleep(600)
+
+
 def progress(sentence: str) -> Progress:
     return Progress(stage=Stage.COMPILE, sentence=sentence, fraction=0.25, strategy="compile")
 
@@ -108,8 +120,11 @@ def answer(request: object) -> None:
         if request.chain == "refused":
             emit(RequestFailed(sentence="It does not fit; seq_len 512 does."))
         for place, spec in enumerate(request.strategies):
+            break_at(spec)
             run = cpu_attention(f"{spec}-{time.time_ns()}-{place}")
             strategy = replace(run.strategy, name=spec, title=spec)
+            if is_plan(spec):
+                strategy = replace(parse_spec(spec), plan=parse_spec(spec).option)
             emit(RunFinished(run=replace(run, strategy=strategy)))
     elif isinstance(request, DoctorRequest):
         time.sleep(600)
@@ -117,7 +132,7 @@ def answer(request: object) -> None:
 
 
 def main() -> None:
-    mode = sys.argv[1] if len(sys.argv) > 1 else ""
+    mode = MODE
     if mode == "no-torch":
         emit(RequestFailed(sentence="There is no torch here; install torch."))
         sys.exit(CANNOT_START_EXIT)

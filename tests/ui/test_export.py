@@ -29,13 +29,16 @@ from tests.fixtures_runs import (
     long_run,
     sdpa_attention,
 )
+from tests.fixtures_sweep import broken, many_plans, plan_run, scores_sweep
 
 RUNS = (eager_attention(), compiled_attention(), sdpa_attention())
+SWEEP = scores_sweep()
+VIEWS_OF_ANY_RUN = tuple(view for view in VIEWS if view != "sweep")
 
 
 def export(
     out: Path,
-    runs: tuple[Run, ...] = RUNS,
+    runs: tuple[Run, ...] | None = None,
     view: str = "timeline",
     size: tuple[int, int] = (800, 300),
     scale: float = 1.0,
@@ -43,6 +46,8 @@ def export(
     at_us: float | None = None,
     recorded: bool = True,
 ) -> QImage:
+    if runs is None:
+        runs = SWEEP if view == "sweep" else RUNS
     export_png(
         runs, out, view=view, size=size, scale=scale, theme=theme, at_us=at_us, recorded=recorded
     )
@@ -85,7 +90,7 @@ def test_odd_sizes_are_kept(
     assert (image.width(), image.height()) == size
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", VIEWS_OF_ANY_RUN)
 @pytest.mark.parametrize(
     "runs", [(failed_run(),), (cpu_attention(),), (long_run(200),), all_runs()],
     ids=["failed", "cpu", "long", "all"],
@@ -94,6 +99,32 @@ def test_every_view_takes_every_kind_of_run(
     qapp: QApplication, tmp_path: Path, view: str, runs: tuple[Run, ...]
 ) -> None:
     assert export(tmp_path / "a.png", runs, view, size=(700, 400)).width() == 700
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [SWEEP[2:], SWEEP[:4], (plan_run("scale+mask+softmax|dropout"),), (broken(SWEEP[2]),),
+     (*all_runs(), *SWEEP), many_plans(6)],
+    ids=["without eager", "cut short", "one", "failed", "among others", "many"],
+)  # fmt: skip
+def test_a_sweep_of_any_plans_is_drawn(
+    qapp: QApplication, tmp_path: Path, runs: tuple[Run, ...]
+) -> None:
+    image = export(tmp_path / "a.png", runs, "sweep", size=(900, 500))
+    assert has_color(image, DARK.color("text"))
+
+
+def test_a_sweep_shows_plans_front_and_source(qapp: QApplication, tmp_path: Path) -> None:
+    image = export(tmp_path / "a.png", view="sweep", size=(1280, 720))
+    for name in ("fused", "compute", "read", "plain"):
+        assert has_color(image, DARK.color(name)), name
+    assert has_color(image.copy(0, 690, 1280, 30), DARK.color("write")), "RECORDED at the foot"
+
+
+def test_without_a_plan_there_is_no_sweep_to_draw(qapp: QApplication, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no sweep to draw"):
+        export(tmp_path / "a.png", RUNS, "sweep")
+    assert not (tmp_path / "a.png").exists()
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -201,7 +232,7 @@ def test_the_work_for_a_table_grows_with_its_rows_alone(
 
 
 def test_later_views_are_known_by_name() -> None:
-    assert set(LATER_VIEWS) == {"heartbeat", "sweep", "comparison"}
+    assert set(LATER_VIEWS) == {"heartbeat", "comparison"}
     assert VIEWS[0] == "window"
 
 
