@@ -96,6 +96,8 @@ def _extra_buffer(run: Run, index: int, access: Access, tensor: Tensor) -> Findi
             "loop keeps in registers the next does not have."
         )
         sentences += _read_back_words(run, launch, access)
+    elif len(launch.loop_nests) > 1:
+        sentences.append(f"Its {len(launch.loop_nests)} loop nests pass it on through memory.")
     return Finding(
         kind=FindingKind.EXTRA_BUFFER,
         step=Step.PLAN_TO_MODEL,
@@ -116,7 +118,7 @@ def _element_words(run: Run, launch: Launch, tensor: Tensor) -> str:
         if other is None or not access.bytes_written or other.role is TensorRole.WORKSPACE:
             continue
         theirs = BYTES_PER_ELEMENT.get(other.dtype)
-        if other.shape == tensor.shape and mine and theirs:
+        if other.shape == tensor.shape and mine and theirs and mine != theirs:
             unit = "byte" if mine == 1 else "bytes"
             return f": {mine:g} {unit} an element, where {other.name} takes {theirs:g}"
     return ""

@@ -1,6 +1,7 @@
 """What a sweep shows, in sentences and labels: for the window, the command line and a picture."""
 
 from explorer.model.comparison import ranges_overlap
+from explorer.model.contrast import why_not_fastest
 from explorer.model.run import Pedigree
 from explorer.model.sweep import Sweep, SweepPoint, rank_correlation
 from explorer.model.units import format_bytes, format_ratio, format_us
@@ -15,6 +16,7 @@ def findings(sweep: Sweep) -> tuple[str, ...]:
     """What the plans together say, the most telling first; empty where nothing was timed."""
     found = (
         _most_fused(sweep),
+        _why_not_fastest(sweep),
         _traffic_order(sweep),
         _inductors_choice(sweep),
         _failures(sweep),
@@ -113,6 +115,14 @@ def _most_fused(sweep: Sweep) -> str:
         f"takes {format_us(fastest.median_us)}; {fused.text} in {kernels_words(fused)} takes "
         f"{format_us(fused.median_us)}{_excess(fused)}."
     )
+
+
+def _why_not_fastest(sweep: Sweep) -> str:
+    """Where the most fused plan loses its time, by its launches against the fastest plan's."""
+    fused, fastest = sweep.most_fused, sweep.fastest
+    if fused is None or fastest is None or fused is fastest:
+        return ""
+    return why_not_fastest(fused.run, fastest.run)
 
 
 def _excess(point: SweepPoint) -> str:

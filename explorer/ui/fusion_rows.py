@@ -95,7 +95,7 @@ def plan_rows(graph: OpGraph, plan: FusionPlan) -> tuple[Row, ...]:
     return tuple(
         Row(
             cells=(
-                Cell(" + ".join(outcome.ops)),
+                _name_cell(outcome),
                 Cell("1", "muted", "If the group becomes exactly one kernel"),
                 _bytes_cell(outcome, Pedigree.PLANNED),
                 *[blank] * 6,
@@ -109,7 +109,8 @@ def plan_hint(graph: OpGraph, plan: FusionPlan) -> str:
     """Kernels and bytes that a plan promises."""
     made = promised(graph, plan)
     total = sum(outcome.total(Pedigree.PLANNED) or 0 for outcome in made)
-    return f"{len(made)} kernels, {format_bytes(total)} planned  ·  Run measures the plan"
+    kernels = "1 kernel" if len(made) == 1 else f"{len(made)} kernels"
+    return f"{kernels}  ·  {format_bytes(total)} planned"
 
 
 def run_hint(run: Run) -> str:
@@ -244,13 +245,10 @@ def _refusal_row(refusal: FusionRefusal) -> Row:
     if refusal.raw:
         raw = f"the compiler:  {refusal.raw}"
         details.append(Row(cells=(Cell(raw, "muted"),), is_code=True))
+    between = f"{refusal.first} with {refusal.second}"
+    # An op that the compiler took apart and could not put together again.
+    about = between if refusal.first != refusal.second else f"parts of {refusal.first}"
     return Row(
-        cells=(
-            Cell(
-                f"not fused  ·  {refusal.first} with {refusal.second}: {words.title}",
-                "muted",
-                refusal.sentence,
-            ),
-        ),
+        cells=(Cell(f"not fused  ·  {about}: {words.title}", "muted", refusal.sentence),),
         children=tuple(details),
     )

@@ -89,6 +89,7 @@ class FusionTree(QTreeWidget):
         self.setExpandsOnDoubleClick(True)
         self._set_up_header()
         self.currentItemChanged.connect(self._on_current)
+        self.itemExpanded.connect(self._on_expanded)
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -246,6 +247,14 @@ class FusionTree(QTreeWidget):
         launch = _launch_of(current)
         if launch is not None:
             self.launch_selected.emit(launch)
+
+    def _on_expanded(self, item: QTreeWidgetItem) -> None:
+        """Bring what was unfolded into sight, as much of it as there is room for."""
+        last = item.child(item.childCount() - 1)
+        if self._following or last is None:
+            return
+        self.scrollToItem(last)
+        self.scrollToItem(item)
 
 
 def _launch_of(item: QTreeWidgetItem) -> int | None:

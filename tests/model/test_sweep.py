@@ -283,8 +283,17 @@ def test_says_so_where_the_most_fused_is_as_good(median_us: float, words: str) -
     assert findings(made(runs))[0] == words
 
 
+def test_says_where_the_most_fused_plan_loses_its_time() -> None:
+    told = findings(made(scores_sweep()))[1]
+    assert told.startswith(
+        "scale + mask + softmax + dropout take 2.82 ms in 1 kernel and 2.66 ms in 2 kernels "
+        "(scale+mask+softmax|dropout). Both move as much, 5.37 GB counted."
+    )
+    assert told.endswith("memory alone does not set the pace.")
+
+
 def test_says_what_inductors_choice_costs() -> None:
-    assert findings(made(scores_sweep()))[1] == (
+    assert findings(made(scores_sweep()))[2] == (
         f"Inductor's own choice, {ALL}, takes 1.06× the time of the fastest."
     )
     alike = [*scores_sweep()[:-1], timed(plan_run(ALL), 2672.0)]
