@@ -18,7 +18,6 @@ from explorer.engine.measure.accuracy import (
 from explorer.engine.prepare import capture_chain
 from explorer.engine.prepared import Prepared
 from explorer.engine.strategies import Built, Strategy, find_strategy
-from explorer.model.fusion import PRESETS, parse_plan, plan_of
 from explorer.model.run import Accuracy, DistributionCheck
 from explorer.model.strategies import PLAN, plan_spec
 from explorer.model.tensor import TensorRole
@@ -88,9 +87,14 @@ class Comparison:
                 self.reference,
             )
 
-    def errors(self, strategy: Strategy) -> Errors:
-        """The errors of the chain without its randomness, built for the purpose."""
-        built = self._calm_strategy(strategy).build(self._calm)
+    def errors(self, strategy: Strategy, plan: str | None = None) -> Errors:
+        """The errors of the chain without its randomness, built for the purpose.
+
+        Args:
+            strategy: How to build it.
+            plan: Of a fusion plan: the groups of what was measured, written out.
+        """
+        built = self._calm_strategy(strategy, plan).build(self._calm)
         with closing(built):
             return self.errors_as_built(built)
 
@@ -125,23 +129,16 @@ class Comparison:
             distribution=distribution,
         )
 
-    def _calm_strategy(self, strategy: Strategy) -> Strategy:
+    def _calm_strategy(self, strategy: Strategy, plan: str | None) -> Strategy:
         """The strategy for the chain without its randomness.
 
-        A fusion plan is carried out on the captured graph, which is captured for it once, and
-        names ops, of which those that are random are not there.
+        A fusion plan is carried out on the captured graph, which is captured for it once. It is
+        the same plan as the measured one's, without the ops that are not there.
         """
-        if not self.is_random or strategy.name != PLAN:
+        if strategy.name != PLAN:
             return strategy
         self._capture_calm()
-        option = strategy.option or ""
-        if option in PRESETS:
-            return strategy
-        everything = [op.name for op in self._prepared.graph.ops]
-        calm = [op.name for op in self._calm.graph.ops]
-        plan = parse_plan(option, everything, self._prepared.chain.id)
-        groups = [[op for op in group if op in calm] for group in plan.groups]
-        return find_strategy(plan_spec(plan_of(calm, groups).text))
+        return strategy if plan is None else find_strategy(plan_spec(plan))
 
     def _capture_calm(self) -> None:
         if self._is_calm_captured:

@@ -9,7 +9,7 @@ import torch
 from explorer.chains import find_chain
 from explorer.engine.chain_functions import CHAIN_CODE
 from explorer.engine.prepare import capture_chain
-from explorer.engine.made import ChainFunction
+from explorer.engine.prepared import ChainFunction
 from explorer.model.device import DeviceKind
 from explorer.model.run import Scalar
 from tests.engine.returned import only

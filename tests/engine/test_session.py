@@ -16,6 +16,7 @@ from explorer.engine.prepared import Prepared
 from explorer.engine.session import Session
 from explorer.engine.strategies import Built, Strategy, find_strategy
 from explorer.engine.strategies.base import PeakFamily, always, runs_anywhere
+from explorer.model.comparison import distrust
 from explorer.model.device import Ceilings, Device
 from explorer.model.errors import UsageError
 from explorer.model.messages import (
@@ -148,7 +149,7 @@ def test_errors_are_against_fp64_and_dropout_is_checked(measured: list[Reply]) -
         assert run.accuracy.passed
         assert run.accuracy.coverage == 1.0
         assert 0 < run.accuracy.max_abs_error < 1e-5
-        assert [check.passed for check in run.accuracy.distribution] == [True, True]
+        assert [check.passed for check in run.accuracy.distribution] == [True, True, True]
 
 
 def test_what_really_ran_is_named(measured: list[Reply]) -> None:
@@ -310,7 +311,7 @@ def test_after_a_fault_on_the_device_nothing_more_runs_and_the_worker_must_resta
     assert engine.needs_restart
 
 
-def test_a_result_that_is_not_finite_is_said_and_has_no_error_figure(
+def test_a_result_that_is_not_finite_does_not_pass(
     engine: Session, break_with: Callable[[Callable[[Prepared], Built]], None]
 ) -> None:
     def build(prepared: Prepared) -> Built:
@@ -323,8 +324,10 @@ def test_a_result_that_is_not_finite_is_said_and_has_no_error_figure(
     break_with(build)
     [run] = runs(engine, "broken", parameters={**SMALL, "dropout": 0.0})
     assert run.error is None
-    assert run.accuracy is None
-    assert "The result of broken holds values that are not finite." in run.warnings
+    assert run.accuracy is not None
+    assert not run.accuracy.passed
+    assert run.accuracy.not_finite == 2 * 64 * 16
+    assert distrust(run) == "Its result is wrong: 2,048 values of it are no finite numbers."
 
 
 def test_a_wrong_result_does_not_pass(
@@ -400,7 +403,7 @@ def test_without_memory_in_a_stage_the_run_fails_and_the_next_has_it_back(
     ("step", "sentence"),
     [
         ("distribution", "There was too little memory to check the randomness of sdpa."),
-        ("error", "There was too little memory to find the error of sdpa."),
+        ("errors", "There was too little memory to find the error of sdpa."),
     ],
 )
 def test_without_memory_for_the_accuracy_the_rest_of_the_run_stands(
@@ -415,7 +418,7 @@ def test_without_memory_for_the_accuracy_the_rest_of_the_run_stands(
     assert sdpa.launches
     assert sdpa.timing is not None
     assert sentence in sdpa.warnings
-    assert (sdpa.accuracy is None) is (step == "error")
+    assert (sdpa.accuracy is None) is (step == "errors")
     assert not any("too little memory" in warning for warning in eager.warnings)
     assert eager.accuracy is not None
 
