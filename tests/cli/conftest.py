@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from explorer.cli import doctor, main, run
+from explorer.cli import check, doctor, main, run
 from explorer.worker.blocking import WorkerClient
 from tests.cli.fake_session import SESSION
 from tests.conftest import CHECKOUT
@@ -34,7 +34,7 @@ def cli(
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
     monkeypatch.delenv("KX_FAKE", raising=False)
     made = functools.partial(WorkerClient, server_arguments=("--session", SESSION))
-    for module in (run, doctor):
+    for module in (run, doctor, check):
         monkeypatch.setattr(module, "WorkerClient", made)
 
     def call(*arguments: str) -> Outcome:

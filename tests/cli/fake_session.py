@@ -17,18 +17,24 @@ from typing import TYPE_CHECKING
 
 from explorer.model.device import Abilities, DeviceAbility, StrategyAbility
 from explorer.model.errors import ExplorerError, UsageError
+from explorer.model.fusion import INDUCTOR, parse_plan
+from explorer.model.legality import check
 from explorer.model.messages import (
     Check,
     DoctorReport,
     DoctorRequest,
+    GraphCaptured,
+    GraphRequest,
+    GroupingFound,
+    GroupingRequest,
     Progress,
     RunFinished,
     RunRequest,
     Stage,
 )
-from explorer.model.run import CompileCost
-from explorer.model.strategies import parse_spec
-from tests.fixtures_runs import CPU, CPU_VERSIONS, cpu_attention
+from explorer.model.run import Bytes, CompileCost, Run, StrategyInfo
+from explorer.model.strategies import PLAN, parse_spec
+from tests.fixtures_runs import CPU, CPU_GRAPH, CPU_VERSIONS, cpu_attention
 
 if TYPE_CHECKING:
     from explorer.model.messages import Request
@@ -37,11 +43,15 @@ if TYPE_CHECKING:
 SESSION = "tests.cli.fake_session:FakeSession"
 _PROGRAM = f"""
 import functools, sys
-from explorer.cli import main, run
+from explorer.cli import check, main, run
 from explorer.worker.blocking import WorkerClient
-run.WorkerClient = functools.partial(WorkerClient, server_arguments=("--session", {SESSION!r}))
+for module in (check, run):
+    module.WorkerClient = functools.partial(
+        WorkerClient, server_arguments=("--session", {SESSION!r})
+    )
 sys.exit(main())
 """
+INDUCTORS_PLAN = "qk|scale+mask+softmax+dropout|pv"
 ABILITIES = Abilities(
     versions=CPU_VERSIONS,
     devices=(
@@ -79,12 +89,24 @@ class FakeSession:
             )
             emit(DoctorReport(abilities=ABILITIES, checks=checks))
             return
+        if isinstance(request, GraphRequest):
+            emit(
+                GraphCaptured(graph=CPU_GRAPH, parameters={}, estimate_bytes=1, device="cpu"),
+            )
+            return
+        if isinstance(request, GroupingRequest):
+            act(deeds().get("grouping", ""))
+            emit(
+                GroupingFound(chain=request.chain, parameters={}, device="cpu", plan=INDUCTORS_PLAN)
+            )
+            return
         assert isinstance(request, RunRequest)
         if request.device not in ("auto", "cpu"):
             raise UsageError(f"There is no device {request.device!r}; there is cpu.")
         for spec in request.strategies:
             if deeds().get(spec) == "unable":
                 raise UsageError(f"{spec} lacks a tool.")
+            strategy_of(spec)
         for place, spec in enumerate(request.strategies):
             emit(
                 Progress(
@@ -97,14 +119,47 @@ class FakeSession:
             act(deeds().get(spec, ""))
             run = replace(
                 cpu_attention(f"{spec} seed {request.seed}"),
-                strategy=parse_spec(spec),
+                strategy=strategy_of(spec),
                 seed=request.seed,
                 error="It did not fit." if deeds().get(spec) == "error" else None,
             )
+            if deeds().get(spec) == "worse":
+                run = worse(run)
             if deeds().get(spec) == "nan":
                 cost = CompileCost(first_call_s=math.nan)
                 run = replace(run, compile=cost)
             emit(RunFinished(run=run))
+
+
+def strategy_of(spec: str) -> StrategyInfo:
+    """The strategy, a plan written out.
+
+    Raises:
+        UsageError: The plan is not legal.
+    """
+    strategy = parse_spec(spec)
+    if strategy.name != PLAN:
+        return strategy
+    option = INDUCTORS_PLAN if strategy.option == INDUCTOR else strategy.option or ""
+    plan = parse_plan(option, [op.name for op in CPU_GRAPH.ops], "attention")
+    illegal = check(CPU_GRAPH, plan)
+    if illegal is not None:
+        raise UsageError(illegal.sentence)
+    return replace(strategy, plan=plan.text)
+
+
+def worse(run: Run) -> Run:
+    """The run with twice the time and one and a half times the bytes written."""
+    timing = run.timing
+    assert timing is not None
+    assert timing.cold is not None
+    cold = timing.cold
+    slower = replace(cold, median_us=2 * cold.median_us, q1_us=2 * cold.q1_us, q3_us=2 * cold.q3_us)
+    launches = tuple(
+        replace(launch, bytes_written=Bytes(modelled=(launch.bytes_written.modelled or 0) * 3 // 2))
+        for launch in run.launches
+    )
+    return replace(run, timing=replace(timing, cold=slower), launches=launches)
 
 
 def program(*arguments: str) -> list[str]:

@@ -13,16 +13,17 @@ import pytest
 from explorer.recording import save_recording
 from tests.cli.fake_session import SESSION
 from tests.conftest import CHECKOUT
-from tests.fixtures_runs import eager_attention
+from tests.fixtures_runs import cpu_attention, eager_attention
+from tests.fixtures_sweep import plan_run
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PROBE = """
 import functools, json, sys
-from explorer.cli import main, run, doctor
+from explorer.cli import check, main, run, doctor
 from explorer.worker.blocking import WorkerClient
-for module in (run, doctor):
+for module in (check, run, doctor):
     module.WorkerClient = functools.partial(
         WorkerClient, server_arguments=("--session", {session!r})
     )
@@ -48,14 +49,17 @@ def loaded_by(*arguments: str) -> set[str]:
 HEAVY = {"torch", "triton", "numpy", "kernels", "PySide6", "pyqtgraph"}
 
 
-@pytest.mark.parametrize("command", ["show", "chains", "run", "doctor"])
+@pytest.mark.parametrize("command", ["show", "chains", "run", "doctor", "check", "export"])
 def test_a_command_loads_neither_torch_nor_qt(command: str, tmp_path: Path) -> None:
     path = tmp_path / "runs.kx"
-    save_recording(path, (eager_attention(),))
+    save_recording(path, (eager_attention(), plan_run("scale+mask|softmax|dropout")))
+    save_recording(tmp_path / "small.kx", (cpu_attention(),))
     arguments = {
         "show": ["show", str(path)],
         "chains": ["chains", "attention"],
-        "run": ["run", "attention"],
+        "run": ["run", "attention", "--strategy", "plan:*"],
+        "check": ["check", str(tmp_path / "small.kx")],
+        "export": ["export", str(path), str(tmp_path / "plan.py")],
         "doctor": ["doctor"],
     }
     assert not loaded_by(*arguments[command]) & HEAVY

@@ -24,6 +24,8 @@ from tests.fixtures_runs import (
     eager_attention,
     failed_run,
     sdpa_attention,
+    wrong_randomness,
+    wrong_result,
 )
 
 if TYPE_CHECKING:
@@ -141,6 +143,50 @@ def test_an_inaccurate_result_is_told() -> None:
     assert run.accuracy is not None
     wrong = replace(run, accuracy=replace(run.accuracy, max_abs_error=0.5, passed=False))
     assert row(report((wrong,)), "eager ")[-1] == "5.0e-01 too large"
+
+
+def test_a_failed_check_stands_above_every_number_and_no_ratio_beside_it() -> None:
+    runs = (eager_attention(), wrong_randomness(compiled_attention()), sdpa_attention())
+    text = report(runs)
+    lines = text.splitlines()
+    assert lines[4] == (
+        "  CHECK FAILED: compile: Its randomness is wrong: share of probabilities kept, 1 − p: "
+        "0.8008, expected 0.8984 ± 0.0005 (230 of 256; the chain asks for 0.9)."
+    )
+    assert row(text, "compile ")[5] == "withheld"
+    assert row(text, "sdpa = cuDNN")[5] == "4.69×"
+    assert "CHECK FAILED" not in report((eager_attention(), sdpa_attention()))
+
+
+def test_over_a_wrong_baseline_nothing_is_told() -> None:
+    text = report((wrong_result(eager_attention()), sdpa_attention()))
+    assert "CHECK FAILED: eager: Its result is wrong" in text
+    assert row(text, "sdpa = cuDNN")[5] == "withheld"
+
+
+def test_what_was_not_checked_says_so() -> None:
+    text = report((eager_attention(), replace(sdpa_attention(), accuracy=None)))
+    assert row(text, "sdpa = cuDNN")[5] == "4.69×, not checked"
+
+
+def test_nominal_and_realised_rate_are_told() -> None:
+    run = wrong_randomness(compiled_attention())
+    assert run.accuracy is not None
+    [check] = run.accuracy.distribution
+    fine = replace(check, observed=0.8985, passed=True)
+    text = report((replace(run, accuracy=replace(run.accuracy, distribution=(fine,))),))
+    assert (
+        "compile: share of probabilities kept, 1 − p: 0.8985, expected 0.8984 ± 0.0005 "
+        "(230 of 256; the chain asks for 0.9)"
+    ) in text
+    assert "CHECK FAILED" not in text
+
+
+def test_values_that_are_not_finite_stand_in_the_place_of_an_error() -> None:
+    run = eager_attention()
+    assert run.accuracy is not None
+    wrong = replace(run, accuracy=replace(run.accuracy, not_finite=7, passed=False))
+    assert row(report((wrong,)), "eager ")[-1] == "not finite"
 
 
 @pytest.fixture
