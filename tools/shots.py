@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ os.environ.setdefault("QT_LOGGING_RULES", "default.warning=false")
 
 from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
 
+from explorer.model.errors import UsageError  # noqa: E402
 from explorer.model.messages import Progress, Stage  # noqa: E402
 from explorer.recording import load_recording  # noqa: E402
 from explorer.ui.details_panel import FUSION_TAB, KERNELS_TAB, SESSION_TAB  # noqa: E402
@@ -128,10 +130,12 @@ def shoot_views(runs: Sequence["Run"], out: Path) -> list[Path]:
     for view in VIEWS:
         for theme in ("dark", "light"):
             path = out / f"view-{view}-{theme}.png"
-            export_png(
-                runs, path, view=view, size=VIEW_SIZE, scale=1.0, theme=theme, at_us=None,
-            )  # fmt: skip
-            written.append(path)
+            # A sweep is drawn of plans only.
+            with suppress(UsageError):
+                export_png(
+                    runs, path, view=view, size=VIEW_SIZE, scale=1.0, theme=theme, at_us=None,
+                )  # fmt: skip
+                written.append(path)
     return written
 
 
