@@ -1,6 +1,7 @@
 """Runs as text: one row a strategy, then one row a launch, and what has to be known beside.
 
-A number of bytes never stands without its pedigree, a speed-up never where the times overlap.
+A number of bytes never stands without its pedigree, a speed-up never where the times overlap or a
+check failed; which one did is told before all else.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +14,7 @@ from explorer.cli.plans import is_plan_run, plan_text
 from explorer.cli.sweep_table import best_lines, detailed, find_sweep, plan_runs, sweep_lines, swept
 from explorer.cli.table import Column, render, shortened
 from explorer.cli.terminal import one_line
-from explorer.model.comparison import find_baseline, headline, speed_up
+from explorer.model.comparison import check_words, distrust, find_baseline, headline, speed_up
 from explorer.model.run import Direction, Run, Samples
 from explorer.model.traffic import peak_bytes, run_traffic
 from explorer.model.units import format_bytes, split_us, three_digits
@@ -46,7 +47,7 @@ def _work(run: Run) -> tuple[object, ...]:
 
 
 def _block(runs: list[Run], inductor_plan: str | None, *, raw: bool) -> list[str]:
-    lines = _heading(runs[0])
+    lines = [*_heading(runs[0]), *_wrong(runs)]
     sweep = find_sweep(runs, inductor_plan)
     told = runs
     if sweep is not None and swept(runs):
@@ -93,6 +94,12 @@ def _heading(run: Run) -> list[str]:
         f"  {settings}",
         f"  on {device.name} ({device.id}), {', '.join(parts)}, measured {run.created_at}",
     ]
+
+
+def _wrong(runs: Sequence[Run]) -> list[str]:
+    """The runs whose check failed, above every number of theirs."""
+    found = [f"  CHECK FAILED: {_name(run)}: {doubt}" for run in runs if (doubt := distrust(run))]
+    return ["", *found] if found else []
 
 
 def _strategy_table(runs: list[Run]) -> list[str]:
@@ -176,6 +183,8 @@ def _end_cells(run: Run) -> list[str]:
     cells = [NOTHING if peak is None else format_bytes(peak)]
     if run.accuracy is None:
         return [*cells, NOTHING]
+    if run.accuracy.not_finite:
+        return [*cells, "not finite"]
     error = f"{run.accuracy.max_abs_error:.1e}"
     return [*cells, error if run.accuracy.passed else f"{error} too large"]
 
@@ -207,8 +216,7 @@ def _remarks(run: Run) -> list[str]:
         remarks.append(f"{run.counters.sentence}{policy}")
     if run.accuracy is not None:
         remarks += [
-            f"{check.name}: {check.observed:.4g}, expected {check.expected:.4g} "
-            f"± {check.tolerance:.2g}{'' if check.passed else ': not passed'}"
+            f"{check_words(check)}{'' if check.passed else ': not passed'}"
             for check in run.accuracy.distribution
         ]
     remarks += run.warnings
