@@ -183,7 +183,7 @@ def paint_sweep(painter: QPainter, rect: QRectF, shot: Shot) -> None:
     sweep = sweep_in(shot.runs, shot.shown_run)
     assert sweep is not None, "without a plan the view is refused before"
     view = SweepView()
-    zoom = min(_zoom(rect, 860, 420), 1.5)
+    zoom = min(_zoom(rect, 1050, 480), 1.5)
     view.set_theme(shot.theme)
     view.set_zoom_factor(zoom)
     view.without_buttons()

@@ -248,6 +248,9 @@ class SweepList(QTableView):
 
     def set_looks(self, theme: Theme, zoom: float) -> None:
         """Take another theme and font size."""
+        if zoom != self._zoom:
+            size = f"QHeaderView::section {{ font-size: {round(13 * zoom)}px; }}"
+            self.horizontalHeader().setStyleSheet(size)
         self._zoom = zoom
         self.verticalHeader().setMinimumSectionSize(1)
         self.verticalHeader().setDefaultSectionSize(round(ROW_PX * zoom))

@@ -20,6 +20,8 @@ from explorer.ui.theme import Theme, font
 LABEL_PX, AXIS_PX = 12.5, 12.5
 SAME_MARK_PX = 6.0
 """Marks closer than this, at zoom 1, share a label."""
+ROOMY_PX = 400
+"""A plot that is less wide, at zoom 1, names one of the marks that share a label."""
 MOST_OBSTACLES = 40
 """With more marks than this labels keep clear of the labelled ones alone."""
 _SYMBOLS = {
@@ -260,6 +262,8 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
             label.setVisible(group is not None)
             if group is not None:
                 marks = [picture.marks[i] for i in group]
+                if inside.width() < ROOMY_PX * zoom:
+                    marks = marks[:1]
                 label.setPlainText(" · ".join(_label_text(picture, mark) for mark in marks))
                 label.setColor(theme.color("text" if marks[0].shown else "muted"))
         spots = [everywhere[group[0]] for group in named]

@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from explorer.ui.sweep_picture import SweepPicture
     from explorer.ui.sweep_plot import SweepPlot
 
-LIST_SHARE = 0.58
-"""Of the width, at most, for the list beside the plot."""
-TALL_PX = 300
-"""From this height on every finding is written out; below it the most telling one in short."""
+LIST_SHARE, TALL_LIST_SHARE = 0.58, 0.47
+"""Of the width, at most, for the list beside the plot; less where the plot can be large."""
+WORDS_SHARE = 0.21
+"""Of the height: where all findings need more, the most telling one stands there in short."""
+WORDS_PX = 13
 
 
 class SweepView(QWidget):
@@ -156,6 +157,9 @@ class SweepView(QWidget):
     def set_zoom_factor(self, zoom: float) -> None:
         """Enlarge fonts, for a talk."""
         self._zoom = zoom
+        size = f"font-size: {round(WORDS_PX * zoom)}px"
+        for words in (self._heading, self._findings, self._caption, self._why_no_plot):
+            words.setStyleSheet(size)
         self._refresh()
 
     def fill_now(self) -> None:
@@ -256,11 +260,13 @@ class SweepView(QWidget):
             self._plot_place.setCurrentWidget(self._plot)
 
     def _share_room(self) -> None:
-        """Give the list what it wants and the plot the rest; words by how tall it is."""
-        self.list.setFixedWidth(min(self.list.wanted_px(), round(LIST_SHARE * self.width())))
-        is_tall = self.height() >= TALL_PX * self._zoom
+        """Write out what there is room for; give the list what it wants and the plot the rest."""
+        needed = self._findings.heightForWidth(max(self.width() - 20, 1))
+        is_tall = needed <= WORDS_SHARE * self.height()
         self._findings.setVisible(is_tall)
         self._heading.setVisible(not is_tall)
+        share = TALL_LIST_SHARE if is_tall else LIST_SHARE
+        self.list.setFixedWidth(min(self.list.wanted_px(), round(share * self.width())))
 
     def _on_mark(self, number: int) -> None:
         picture = self._plot.picture if self._plot is not None else None
