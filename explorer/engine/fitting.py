@@ -19,7 +19,7 @@ from explorer.engine.prepare import ChosenChain, capture_chain
 from explorer.engine.strategies import Strategy
 from explorer.model.device import Device, DeviceKind
 from explorer.model.legality import check
-from explorer.model.opgraph import OpGraph
+from explorer.model.opgraph import OpGraph, OpKind
 from explorer.model.tensor import TensorRole
 from explorer.model.units import format_bytes
 
@@ -31,6 +31,9 @@ _LIBRARIES_BYTES = 64 << 20
 """What matmul libraries keep on a GPU: 34 MB were seen on an H200."""
 _CHECKED_BYTES = 26
 """An element of a result while its distribution is looked at: three times in fp64, and a bool."""
+_COMPARED_BYTES, _COMPARED_SLICE_BYTES = 64, 512 << 20
+"""An element of a result while it is compared with the truth, eight times in fp64; a slice at a
+time, which bounds the whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +148,9 @@ def _needed(graph: OpGraph, chosen: ChosenChain, strategy: Strategy, room: Room)
         if t.role is TensorRole.OUTPUT or (t.role is TensorRole.INPUT and t.id in updated)
     )  # fmt: skip
     # The inputs count once more: those that calls update are made anew to be checked.
-    checking = inputs + _CHECKED_BYTES * results
+    checking = inputs + min(_COMPARED_BYTES * results, _COMPARED_SLICE_BYTES)
+    if any(op.kind is OpKind.RANDOM for op in graph.ops):
+        checking = max(checking, inputs + _CHECKED_BYTES * results)
     beside = max(flush_bytes(room.device.l2_bytes), checking)
     if room.device.kind is DeviceKind.CUDA:
         beside += _LIBRARIES_BYTES

@@ -114,3 +114,26 @@ def test_a_gpu_with_a_display_takes_no_long_launch() -> None:
 def test_a_wrong_setting_is_refused_before_anything() -> None:
     with pytest.raises(UsageError, match="seq_len=0 is out of range"):
         capture_that_fits("attention", {"seq_len": 0}, [EAGER], gpu(GB))
+
+
+def test_the_sentence_names_what_else_can_be_lowered_or_nothing() -> None:
+    room = gpu(1 << 20)
+    endings = {
+        "rmsnorm": "not even rows=1 fits; lower columns as well.",
+        "adam": "not even elements=1 fits.",
+    }
+    for chain, ending in endings.items():
+        chosen, _ = capture_that_fits(chain, {}, [], room)
+        sentence = refuse(chosen, {}, EAGER, room)
+        assert sentence is not None
+        assert sentence.endswith(ending)
+
+
+def test_other_chains_are_lowered_by_their_own_size() -> None:
+    chosen, lowered = capture_that_fits("adam", {}, [EAGER], gpu(8 * GB))
+    assert chosen.parameters["elements"] == 1 << 24
+    assert lowered[0].startswith("The default of elements was lowered from 67108864 to 16777216")
+    settings: dict[str, object] = {"columns": 2048}
+    chosen, lowered = capture_that_fits("residual-rmsnorm", settings, [EAGER], gpu(4 * GB))
+    assert (chosen.parameters["rows"], chosen.parameters["columns"]) == (8192, 2048)
+    assert lowered[0].startswith("The default of rows was lowered from 16384 to 8192")

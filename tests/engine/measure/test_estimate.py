@@ -101,17 +101,38 @@ CASES: list[dict[str, object]] = [
 @pytest.mark.parametrize("settings", CASES, ids=str)
 @pytest.mark.parametrize("spec", ["eager", "sdpa"])
 def test_no_more_is_held_than_estimated(spec: str, settings: dict[str, object]) -> None:
-    assert_held(spec, {"seq_len": 512, **settings})
+    assert_held(spec, "attention", {"seq_len": 512, **settings})
 
 
 @pytest.mark.parametrize("settings", CASES[-2:], ids=str)
 def test_no_more_is_held_by_compiled_code(settings: dict[str, object]) -> None:
-    assert_held("compile", {"seq_len": 512, **settings})
+    assert_held("compile", "attention", {"seq_len": 512, **settings})
 
 
-def assert_held(spec: str, settings: dict[str, object]) -> None:
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+@pytest.mark.parametrize(
+    "chain", ["rmsnorm", "residual-rmsnorm", "layernorm-gelu", "swiglu", "adam", "elementwise"]
+)
+def test_no_more_is_held_by_other_chains(chain: str, dtype: str) -> None:
+    assert_held("eager", chain, {"dtype": dtype})
+
+
+@pytest.mark.parametrize("chain", ["residual-rmsnorm", "adam"])
+def test_no_more_is_held_by_other_chains_compiled(chain: str) -> None:
+    assert_held("compile", chain, {})
+
+
+def test_adam_holds_what_it_makes_and_not_what_it_updates() -> None:
+    graph = capture_chain("adam", {"elements": 4 * MIB}, GPU).captured.graph
+    # The root, the corrected root and the denominator, each bound to a name.
+    eager = 3 * (16 + BLOCK) * MIB
+    assert peak_bytes(graph, PeakFamily.EAGER, on_cuda=True) == eager
+    assert peak_bytes(graph, PeakFamily.COMPILED, on_cuda=True) == SMALL * MIB
+
+
+def assert_held(spec: str, chain: str, settings: dict[str, object]) -> None:
     """The estimate bounds what is held, and not by much more than it is."""
-    prepared = prepare("attention", settings, CPU)
+    prepared = prepare(chain, settings, CPU)
     strategy = find_strategy(spec)
     built = strategy.build(prepared)
     measured = measure_peak(built.call, device=CPU).peak_bytes
