@@ -191,6 +191,7 @@ def triton_touches(
     reads: list[Touch] = []
     writes: list[Touch] = []
     changed = set(mutated)
+    written: set[int] = set()
     for name, value in zip(names, arguments, strict=False):
         if not isinstance(value, torch.Tensor):
             continue
@@ -199,7 +200,10 @@ def triton_touches(
         only_written = name.startswith("out_ptr")
         if not only_written:
             reads.append(Touch(use=use, is_write=False, argument=name))
-        if both or only_written or name in changed:
+        is_written = both or only_written or name in changed
+        # A kernel that updates its input has it twice: as what it reads, and as what it writes.
+        if is_written and value.data_ptr() not in written:
+            written.add(value.data_ptr())
             fresh = both or only_written
             writes.append(Touch(use=use, is_write=True, is_fresh=fresh, argument=name))
     return (*reads, *writes)

@@ -130,3 +130,14 @@ def test_a_use_knows_its_memory_by_address() -> None:
     assert use_of(x.t()).storage == use_of(x).storage
     assert use_of(x).dtype == "bf16"
     assert use_of(x).n_bytes == 48
+
+
+def test_a_kernel_that_has_an_updated_tensor_twice_writes_it_once() -> None:
+    """Inductor passes an input that is updated in place as what is read and as what is written."""
+    state, other = torch.zeros(4), torch.zeros(4)
+    touches = triton_touches(
+        ["in_ptr0", "in_ptr1", "out_ptr0"], [state, other, state], ["in_ptr0", "out_ptr0"]
+    )
+    assert [t.argument for t in touches if t.is_write] == ["in_ptr0"]
+    assert sum(t.bytes_moved for t in touches if t.is_write) == 16
+    assert sum(t.bytes_moved for t in touches if not t.is_write) == 32
