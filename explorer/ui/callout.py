@@ -2,12 +2,22 @@
 
 from PySide6.QtCore import QRect, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QPlainTextEdit,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 from typing_extensions import override
 
 from explorer.ui.panel import label
 
 GAP_PX = 6
+BESIDE_SHARE = 0.6
+"""What begins right of this share of the width has its explanation at its left."""
 RAW_PX = 110
 """Height of the room for what a compiler said."""
 SHOW_RAW, HIDE_RAW = "Show what the compiler said", "Hide what the compiler said"
@@ -39,8 +49,11 @@ class Callout(QFrame):
         self.raw_button.setObjectName("small")
         self.raw_button.setAccessibleName(SHOW_RAW)
         self.raw_button.clicked.connect(self._on_raw)
-        self.close_button = QPushButton("Close")
-        self.close_button.setObjectName("small")
+        self.close_button = QToolButton()
+        self.close_button.setText("×")
+        self.close_button.setObjectName("icon")
+        self.close_button.setFixedSize(22, 22)
+        self.close_button.setToolTip("Close (Esc)")
         self.close_button.setAccessibleName("Close the explanation")
         self.close_button.clicked.connect(self.close_it)
         self.raw = QPlainTextEdit()
@@ -58,11 +71,14 @@ class Callout(QFrame):
         actions.addWidget(self.remedy_button)
         actions.addWidget(self.raw_button)
         actions.addStretch(1)
-        actions.addWidget(self.close_button)
+        head = QHBoxLayout()
+        head.setSpacing(4)
+        head.addWidget(self._sentence, 1)
+        head.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
         whole = self._column = QVBoxLayout(self)
-        whole.setContentsMargins(12, 9, 12, 9)
+        whole.setContentsMargins(12, 8, 6, 9)
         whole.setSpacing(7)
-        whole.addWidget(self._sentence)
+        whole.addLayout(head)
         whole.addWidget(self.raw)
         whole.addLayout(actions)
 
@@ -100,13 +116,17 @@ class Callout(QFrame):
         parent = self.parentWidget()
         if parent is None:
             return
-        width = parent.width() - 2 * GAP_PX
-        self._sentence.setFixedWidth(width - 26)
+        whole = parent.width() - 2 * GAP_PX
+        # Beside what stands at the right edge, below or above what goes across.
+        is_at_side = self._place.left() > BESIDE_SHARE * parent.width()
+        width = self._place.left() - 2 * GAP_PX if is_at_side else whole
+        self._sentence.setFixedWidth(width - 46)
         height = max(self._column.totalHeightForWidth(width), self.sizeHint().height())
-        top = self._place.bottom() + GAP_PX
+        top = self._place.top() if is_at_side else self._place.bottom() + GAP_PX
         if top + height > parent.height():
-            top = max(self._place.top() - GAP_PX - height, 0)
-        self.setGeometry(GAP_PX, top, width, height)
+            above = self._place.top() - GAP_PX - height
+            top = parent.height() - height if is_at_side or above < 0 else above
+        self.setGeometry(GAP_PX, max(top, 0), width, height)
 
     def close_it(self) -> None:
         """Go away."""

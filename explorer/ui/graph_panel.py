@@ -24,7 +24,7 @@ from explorer.ui.plan_state import (
     plan_drawn,
     shows_plan,
 )
-from explorer.ui.plan_words import made_words, planned_words, preview_of, saving
+from explorer.ui.plan_words import MINUS, made_words, planned_words, preview_of, saving
 from explorer.ui.state import YOUR_PLAN, State
 from explorer.ui.store import Store
 from explorer.ui.theme import Theme
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 CURE = "Fuse those in between too"
 TITLE = "Operator chain"
+INVITATION = "click a link"
 
 
 class GraphPanel(Panel):
@@ -162,7 +163,7 @@ class GraphPanel(Panel):
 
     def _show_words(self, state: State) -> None:
         plan, graph, shown = plan_drawn(state), graph_drawn(state), state.shown_run
-        self.text.show_saving("", "", "")
+        self.text.show_saving(INVITATION if plan else "", "", "")
         if plan is None or graph is None:
             self._head(TITLE, "")
         elif shows_plan(state):
@@ -173,7 +174,9 @@ class GraphPanel(Panel):
                 self._head(YOUR_PLAN, planned_words(found), told)
             else:
                 self._head(TITLE, f"{format_bytes(found.n_bytes)} planned", told)
-            self.text.show_saving(share, told, "better" if share.startswith("−") else "worse")
+            if share:
+                kind = "better" if share.startswith(MINUS) else "worse"
+                self.text.show_saving(share, told, kind)
         elif shown is not None:
             words, told = made_words(shown.run)
             self._head(YOUR_PLAN if is_plan_run(shown.run) else TITLE, words, told)

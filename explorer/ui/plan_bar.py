@@ -52,12 +52,12 @@ class PresetBar(QWidget):
         self.undo.clicked.connect(self.undo_requested)
         self.redo.clicked.connect(self.redo_requested)
         self.more = QToolButton()
-        self.more.setObjectName("flat")
+        self.more.setObjectName("icon")
         self.more.setText("⋯")
         self.more.setToolTip("Copy, paste or export the plan")
         self.more.setAccessibleName("Plan: copy, paste, export")
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.more.setFixedSize(25, 26)
+        self.more.setFixedSize(24, 26)
         self.menu = QMenu(self.more)
         self.more.setMenu(self.menu)
         row = QHBoxLayout(self)
@@ -172,10 +172,10 @@ class _ArrowButton(QToolButton):
         super().__init__()
         self._turns = turns
         self._theme = DARK
-        self.setObjectName("flat")
+        self.setObjectName("icon")
         self.setAccessibleName(name)
         self.setToolTip(tip)
-        self.setFixedSize(25, 26)
+        self.setFixedSize(24, 26)
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""
@@ -184,7 +184,7 @@ class _ArrowButton(QToolButton):
 
     @override
     def sizeHint(self) -> QSize:
-        return QSize(25, 26)
+        return QSize(24, 26)
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -56,7 +56,10 @@ QPushButton#cancel { background: $warning; color: $on_accent; font-weight: 700; 
   padding: 5px 14px; }
 QPushButton#cancel:focus { border: 2px solid $text; padding: 3px 12px; }
 QToolButton::menu-indicator { image: none; width: 0; }
-QPushButton#segment { padding: 1px 6px; font-size: 12.5px; min-height: 20px; border-radius: 0;
+QToolButton#icon { background: transparent; border: 1px solid transparent; padding: 0; }
+QToolButton#icon:hover { background: $raised; }
+QToolButton#icon:focus { border: 2px solid $text; padding: 0; }
+QPushButton#segment { padding: 1px 5px; font-size: 12.5px; min-height: 20px; border-radius: 0;
   background: $raised; color: $muted; }
 QPushButton#segment[place="first"] { border-top-left-radius: 7px; border-bottom-left-radius: 7px; }
 QPushButton#segment[place="middle"] { border-left: 0; border-right: 0; }
@@ -65,7 +68,7 @@ QPushButton#segment[place="last"] { border-top-right-radius: 7px;
 QPushButton#segment[place="alone"] { border-radius: 7px; color: $text; }
 QPushButton#segment:hover { color: $text; }
 QPushButton#segment:checked { background: $memory_top; color: $text; border-color: $memory_line; }
-QPushButton#segment:focus { border: 2px solid $text; padding: 0 5px; }
+QPushButton#segment:focus { border: 2px solid $text; padding: 0 4px; }
 QPushButton#segment:disabled { color: $faint; }
 QLineEdit#plan { padding: 1px 7px; min-height: 20px; font-family: "JetBrains Mono";
   font-size: 12px; color: $muted; }

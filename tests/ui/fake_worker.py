@@ -12,6 +12,8 @@ from explorer.model.messages import (
     DoctorRequest,
     GraphCaptured,
     GraphRequest,
+    GroupingFound,
+    GroupingRequest,
     Progress,
     Ready,
     Reply,
@@ -26,6 +28,9 @@ from explorer.worker.protocol import CANNOT_START_EXIT, RESTART_EXIT, decode_req
 from tests.fixtures_runs import CPU, CPU_GRAPH, CPU_VERSIONS, cpu_attention
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else ""
+GROUPING = "qk|scale+mask+softmax|dropout|pv"
+"""What it says that Inductor would do."""
+
 ABILITIES = Abilities(
     versions=CPU_VERSIONS,
     default_device="cpu",
@@ -112,6 +117,16 @@ def answer(request: object) -> None:
                 parameters=request.parameters,
                 estimate_bytes=50_000_000,
                 device=request.device,
+            )
+        )
+    elif isinstance(request, GroupingRequest):
+        misbehave(str(request.parameters.get("way", "")))
+        emit(
+            GroupingFound(
+                chain=request.chain,
+                parameters=request.parameters,
+                device=request.device,
+                plan=GROUPING,
             )
         )
     elif isinstance(request, RunRequest):

@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+from explorer.model.fusion import parse_plan
+from explorer.model.opgraph import OpGraph
 from explorer.model.run import Access, Bytes, Pedigree
 from explorer.ui.chain_picture import chain_picture
 from explorer.ui.op_links import (
+    ChainPicture,
     LinkState,
     format_flops,
     link_sentence,
@@ -17,6 +20,7 @@ from tests.fixtures_runs import (
     long_run,
     sdpa_attention,
 )
+from tests.model.graphs import ADAM, RMS_NORM
 
 SQUARE = 2 * 16 * 4096 * 4096 * 2
 """Bytes of the scores in bf16."""
@@ -144,3 +148,77 @@ def test_a_long_chain_has_a_link_between_all_neighbours() -> None:
 def test_flops_as_people_read_them() -> None:
     assert format_flops(68_719_476_736) == "68.7 GFLOP"
     assert format_flops(512) == "512 FLOP"
+
+
+def planned(graph: OpGraph, text: str) -> ChainPicture:
+    """The picture of a plan."""
+    return chain_picture(graph, None, parse_plan(text, [op.name for op in graph.ops], "it"))
+
+
+def test_a_planned_group_passes_its_values_on_on_chip() -> None:
+    picture = planned(GPU_GRAPH, "scale+mask|softmax+dropout")
+    states = [link.state for link in picture.links]
+    memory, chip = LinkState.THROUGH_MEMORY, LinkState.ON_CHIP
+    assert states == [memory, chip, memory, chip, memory]
+    assert picture.groups == ((1, 2), (3, 4))
+    assert [link.n_bytes for link in picture.links] == [2 * SQUARE, 0, 2 * SQUARE, 0, 2 * SQUARE]
+
+
+def test_data_that_goes_past_an_op_has_a_link_at_the_side() -> None:
+    picture = planned(RMS_NORM, "residual+square")
+    (side,) = picture.side_links
+    assert (side.above, side.below, side.lane) == (0, 4, 0)
+    assert (side.link.first, side.link.second) == ("residual", "normalize")
+    # h is written once, for it is a result too, and read back by normalize.
+    assert side.link.n_bytes == 200
+    assert picture.links[0].state is LinkState.KEPT
+    assert picture.links[0].n_bytes == 100
+    named = {row.op.name: [each.name for each in row.side_inputs] for row in picture.rows}
+    assert named["normalize"] == []
+    assert named["weight"] == ["w"]
+
+
+def test_a_link_past_other_ops_inside_one_kernel_costs_what_is_kept() -> None:
+    (side,) = planned(RMS_NORM, "all").side_links
+    assert side.link.state is LinkState.KEPT
+    assert side.link.n_bytes == 100
+
+
+def test_what_is_updated_in_place_twice_is_written_once() -> None:
+    apart = planned(ADAM, "each")
+    assert apart.links[1].n_bytes == 200
+    together = planned(ADAM, "decay+variance+root")
+    assert together.links[1].state is LinkState.ON_CHIP
+    # root reads the v that is written for good.
+    assert together.links[2].state is LinkState.KEPT
+    assert {side.name for side in together.outputs} == {"m", "v", "p"}
+
+
+def test_neighbours_without_data_say_what_both_read() -> None:
+    graph = planned(ADAM, "each")
+    assert graph.links[0].state is LinkState.NO_DATA
+    assert link_text(graph.links[0], "HBM") == "no data"
+    shared = replace(ADAM, ops=(ADAM.ops[0], ADAM.ops[2]))
+    (link,) = planned(shared, "each").links
+    assert link_text(link, "HBM") == "both read g"
+    assert "100 B each" in link_sentence(link, "HBM")
+    (link,) = planned(shared, "all").links
+    assert link.state is LinkState.TOGETHER
+    assert link_text(link, "HBM") == "fused · g read once"
+    assert [side.n_bytes for side in planned(shared, "all").rows[1].side_inputs] == [100, 0]
+
+
+def test_a_group_of_ops_apart_is_drawn_in_stretches() -> None:
+    picture = planned(ADAM, "momentum+variance")
+    assert picture.groups == ((0, 0), (2, 2))
+    assert picture.bridges == ((0, 2),)
+
+
+def test_links_that_overlap_lie_in_lanes_of_their_own() -> None:
+    lanes = {(s.link.first, s.link.second): s.lane for s in planned(ADAM, "each").side_links}
+    assert lanes == {("momentum", "update"): 0}
+    tangled = replace(
+        RMS_NORM, ops=(*RMS_NORM.ops[:5], replace(RMS_NORM.ops[5], reads=("n", "h2")))
+    )
+    found = {(s.above, s.below): s.lane for s in planned(tangled, "each").side_links}
+    assert found == {(0, 4): 0, (1, 5): 1}

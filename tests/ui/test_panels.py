@@ -9,8 +9,9 @@ from pytestqt.qtbot import QtBot
 
 from explorer.model.comparison import Verdict
 from explorer.model.device import Abilities
+from explorer.model.fusion import parse_plan
 from explorer.model.messages import Progress, Stage
-from explorer.model.run import Run
+from explorer.model.run import Run, StrategyInfo
 from explorer.ui.header import Header
 from explorer.ui.message_bar import MessageBar
 from explorer.ui.state import WorkerPhase
@@ -18,6 +19,7 @@ from explorer.ui.status_line import StatusLine
 from explorer.ui.store import Store
 from explorer.ui.strategies_panel import StrategiesPanel
 from tests.fixtures_runs import (
+    GPU_GRAPH,
     compiled_attention,
     cpu_attention,
     eager_attention,
@@ -250,6 +252,37 @@ class TestStrategies:
         full.set_progress(None)
         assert panel.rows["compile"].progress == ""
         assert panel.rows["compile"].grab().toImage() == before
+
+    def test_the_plan_has_a_row_that_says_what_it_promises(
+        self, qtbot: QtBot, full: Store, panel: StrategiesPanel
+    ) -> None:
+        row = panel.rows["plan"]
+        assert not row.box.isChecked()
+        ops = [op.name for op in GPU_GRAPH.ops]
+        plan = parse_plan("scale+mask", ops, "attention")
+        full.plan.edit(plan)
+        assert row.box.isChecked()
+        assert row.text_shown.title == "Your fusion"
+        assert row.text_shown.below == f"5 launches planned · {plan.text}"
+        full.show_run("compile")
+        click(row)
+        assert full.state.planning
+
+    def test_the_plans_row_has_its_result_and_its_progress(
+        self, full: Store, panel: StrategiesPanel
+    ) -> None:
+        text = "qk|scale+mask+softmax+dropout|pv"
+        run = compiled_attention("planned")
+        strategy = StrategyInfo(name="plan", option=text, plan=text)
+        full.plan.edit(parse_plan(text, [op.name for op in GPU_GRAPH.ops], "attention"))
+        full.set_progress(Progress(stage=Stage.TIMING, sentence="timing", strategy=f"plan:{text}"))
+        assert panel.rows["plan"].progress
+        full.set_progress(None)
+        full.add_runs([replace(run, strategy=strategy)], show=False)
+        shown = panel.rows["plan"].text_shown
+        assert shown.below == "3 kernels + 1 helper"
+        assert shown.ratio == panel.rows["compile"].text_shown.ratio
+        assert text in panel.rows["plan"].toolTip()
 
     def test_no_ratio_where_the_ranges_overlap(self, qtbot: QtBot, store: Store) -> None:
         compiled = compiled_attention()

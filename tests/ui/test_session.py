@@ -5,10 +5,14 @@ from collections.abc import Iterator
 import pytest
 from pytestqt.qtbot import QtBot
 
+from explorer.model.fusion import parse_plan
+from explorer.ui.plan_state import shows_plan
 from explorer.ui.session import Session
-from explorer.ui.state import WorkerPhase
+from explorer.ui.state import WorkerPhase, peers, run_blocker
 from explorer.ui.store import Store
+from tests.fixtures_runs import CPU_GRAPH
 from tests.ui.conftest import MakeWorker
+from tests.ui.fake_worker import GROUPING
 
 WAIT_MS = 10_000
 
@@ -162,3 +166,94 @@ def test_a_worker_without_torch_says_so_and_the_window_stays_usable(
     assert store.state.notice is not None
     assert "install torch" in store.state.notice.sentence
     assert store.state.worker.phase is WorkerPhase.FAILED
+
+
+MIDDLE = "qk|scale+mask+softmax+dropout|pv"
+
+
+DRAWN = "qk|scale+mask|softmax|dropout|pv"
+
+
+def draw(store: Store) -> None:
+    """Draw a plan, as clicks in the op graph do."""
+    store.plan.edit(parse_plan(DRAWN, [op.name for op in CPU_GRAPH.ops], "attention"))
+
+
+def test_run_sends_the_plan_and_shows_what_came_of_it(
+    qtbot: QtBot, store: Store, session: Session
+) -> None:
+    start(qtbot, store, session)
+    run_and_wait(qtbot, store, session)
+    assert store.state.shown == store.state.runs[0].key
+    draw(store)
+    assert shows_plan(store.state)
+    run_and_wait(qtbot, store, session)
+    specs = [item.run.strategy.spec for item in store.state.runs[2:]]
+    assert specs == ["eager", f"plan:{DRAWN}", "compile"]
+    shown = store.state.shown_run
+    assert shown is not None
+    assert shown.run.strategy.plan == DRAWN
+    assert not shows_plan(store.state)
+
+
+def test_inductors_grouping_comes_from_a_run_that_shows_it(
+    qtbot: QtBot, store: Store, session: Session
+) -> None:
+    start(qtbot, store, session)
+    run_and_wait(qtbot, store, session)
+    session.ask_inductor()
+    assert not store.state.asking
+    assert store.state.plans["attention"].text == MIDDLE
+
+
+def test_inductor_is_asked_without_a_run_and_nothing_is_blocked(
+    qtbot: QtBot, store: Store, session: Session
+) -> None:
+    start(qtbot, store, session)
+    session.ask_inductor()
+    assert store.state.asking
+    assert store.state.worker.phase is WorkerPhase.READY
+    assert run_blocker(store.state) is None
+    qtbot.waitUntil(lambda: not store.state.asking, timeout=WAIT_MS)
+    assert store.state.plans["attention"].text == GROUPING
+    assert store.state.progress is None
+
+
+def test_asking_can_be_cancelled(qtbot: QtBot, store: Store, session: Session) -> None:
+    start(qtbot, store, session)
+    use(store, "hang")
+    session.ask_inductor()
+    session.cancel()
+    assert not store.state.asking
+    assert store.state.notice is None
+    use(store, "run")
+    run_and_wait(qtbot, store, session)
+    assert len(store.state.runs) == 2
+    assert store.state.plans == {}
+
+
+def test_a_worker_that_dies_over_it_is_told_and_asking_ends(
+    qtbot: QtBot, store: Store, session: Session
+) -> None:
+    start(qtbot, store, session)
+    use(store, "abort")
+    session.ask_inductor()
+    qtbot.waitUntil(lambda: store.state.notice is not None, timeout=WAIT_MS)
+    assert not store.state.asking
+
+
+def test_a_sweep_runs_every_plan_and_keeps_what_is_shown(
+    qtbot: QtBot, store: Store, session: Session
+) -> None:
+    start(qtbot, store, session)
+    run_and_wait(qtbot, store, session)
+    shown = store.state.shown
+    store.sweep_requested.emit()
+    assert store.state.worker.phase is WorkerPhase.BUSY
+    qtbot.waitUntil(lambda: store.state.worker.phase is WorkerPhase.READY, timeout=WAIT_MS)
+    swept = [item.run.strategy.spec for item in store.state.runs[2:]]
+    # Three links between scale, mask, softmax and dropout; matmuls are kernels of their own.
+    assert len(swept) == 8
+    assert swept[0] == "plan:qk|scale|mask|softmax|dropout|pv"
+    assert store.state.shown == shown
+    assert len(peers(store.state)) <= 3

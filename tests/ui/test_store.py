@@ -5,8 +5,12 @@ from dataclasses import replace
 import pytest
 from pytestqt.qtbot import QtBot
 
+from explorer.model.device import StrategyAbility
 from explorer.model.errors import UsageError
+from explorer.model.fusion import FusionPlan, parse_plan
 from explorer.model.messages import GraphCaptured
+from explorer.model.run import Run, StrategyInfo
+from explorer.ui.plan_state import plan_drawn, plan_to_run, shows_plan
 from explorer.ui.state import (
     WorkerPhase,
     drawn,
@@ -19,6 +23,7 @@ from explorer.ui.state import (
 from explorer.ui.store import Store
 from tests.fixtures_runs import (
     CPU_GRAPH,
+    GPU_GRAPH,
     compiled_attention,
     cpu_attention,
     eager_attention,
@@ -223,3 +228,137 @@ def test_what_does_not_change_is_not_told(qtbot: QtBot, full: Store) -> None:
             full.set_playhead(0.0)
             full.set_theme("dark")
             full.set_theme("no such theme")
+
+
+OPS = [op.name for op in GPU_GRAPH.ops]
+MIDDLE = "qk|scale+mask+softmax+dropout|pv"
+
+
+def plan_of(text: str) -> FusionPlan:
+    return parse_plan(text, OPS, "attention")
+
+
+def plan_run(text: str) -> Run:
+    """A run of a plan, as the worker sends it."""
+    strategy = StrategyInfo(name="plan", option=text, plan=plan_of(text).text)
+    return replace(compiled_attention(text), strategy=strategy)
+
+
+class TestPlan:
+    def test_an_edit_ticks_the_plan_for_the_next_run(self, full: Store) -> None:
+        assert wanted_strategies(full.state) == ("eager", "compile")
+        full.plan.edit(plan_of("scale+mask"))
+        expected = ("eager", "plan:qk|scale+mask|softmax|dropout|pv", "compile")
+        assert wanted_strategies(full.state) == expected
+
+    def test_undo_takes_back_what_was_done_last_whatever_it_was(self, full: Store) -> None:
+        full.plan.edit(plan_of("scale+mask"))
+        full.remove_run("sdpa")
+        full.plan.edit(plan_of("mask+softmax"))
+        full.plan.undo()
+        assert full.state.plans["attention"] == plan_of("scale+mask")
+        assert len(full.state.runs) == 2
+        full.plan.undo()
+        assert len(full.state.runs) == 3
+        full.plan.undo()
+        assert full.state.plans == {}
+        for _ in range(3):
+            full.plan.redo()
+        assert full.state.plans["attention"] == plan_of("mask+softmax")
+        assert [item.key for item in full.state.runs] == ["eager", "compile"]
+
+    def test_the_bars_button_brings_the_run_back_and_leaves_the_plan(self, full: Store) -> None:
+        full.remove_run("sdpa")
+        full.plan.edit(plan_of("scale+mask"))
+        full.undo_remove()
+        assert len(full.state.runs) == 3
+        assert full.state.plans["attention"] == plan_of("scale+mask")
+
+    def test_edits_are_kept_by_chain(self, store: Store) -> None:
+        store.set_captured(captured(store))
+        store.plan.edit(plan_of("scale+mask"))
+        store.choose_chain("swiglu")
+        assert "plan" not in store.state.strategies
+        store.plan.undo()
+        assert store.state.plans["attention"] == plan_of("scale+mask")
+        store.choose_chain("attention")
+        assert "plan" in store.state.strategies
+        store.plan.undo()
+        assert store.state.plans == {}
+
+    def test_ops_that_a_setting_takes_out_leave_the_plan(self, store: Store) -> None:
+        store.set_captured(captured(store))
+        store.plan.edit(plan_of("scale+mask+softmax"))
+        store.set_parameter("mask", "none")
+        assert plan_to_run(store.state) == FusionPlan(
+            (("qk",), ("scale", "softmax"), ("dropout",), ("pv",))
+        )
+        store.set_parameter("mask", "additive")
+        assert plan_to_run(store.state) == plan_of("scale+mask+softmax")
+
+    def test_an_op_that_comes_back_between_two_of_a_group_joins_them(self, store: Store) -> None:
+        store.set_captured(captured(store))
+        store.plan.edit(FusionPlan((("qk",), ("scale", "softmax"), ("dropout",), ("pv",))))
+        assert plan_drawn(store.state) == plan_of("scale+mask+softmax")
+
+    def test_a_thousand_runs_of_plans_do_not_flood_the_lists(self, full: Store) -> None:
+        full.plan.edit(plan_of("scale+mask"))
+        texts = ("scale+mask", "mask+softmax", "softmax+dropout", "qk+scale")
+        full.add_runs([plan_run(text) for text in texts], show=False)
+        assert [item.key for item in peers(full.state)] == [
+            "eager",
+            "scale+mask",
+            "compile",
+            "sdpa",
+        ]
+        full.plan.edit(plan_of("qk+scale"))
+        full.pin_run("mask+softmax", pinned=True)
+        full.compare_run("softmax+dropout")
+        keys = [item.key for item in peers(full.state)]
+        assert keys == ["eager", "mask+softmax", "softmax+dropout", "qk+scale", "compile", "sdpa"]
+        specs = [ability.spec for ability in strategy_abilities(full.state)]
+        assert specs.count("plan") == 1
+        assert not any(spec.startswith("plan:") for spec in specs)
+
+    def test_another_plan_tells_that_other_runs_stand_beside(
+        self, qtbot: QtBot, full: Store
+    ) -> None:
+        full.add_runs([plan_run("scale+mask")], show=False)
+        with qtbot.waitSignal(full.runs_changed):
+            full.plan.edit(plan_of("scale+mask"))
+        with qtbot.assertNotEmitted(full.shown_changed):
+            full.plan.edit(plan_of("qk+scale"))
+
+    def test_the_row_has_the_result_of_the_plan_as_it_stands(self, full: Store) -> None:
+        full.add_runs([plan_run("scale+mask")], show=False)
+        assert result_of(full.state, "plan") is None
+        full.plan.edit(plan_of("scale+mask"))
+        found = result_of(full.state, "plan")
+        assert found is not None
+        assert found.key == "scale+mask"
+
+    def test_a_shown_plan_run_is_the_plan_until_a_link_is_touched(self, full: Store) -> None:
+        full.plan.edit(plan_of("qk+scale"))
+        full.add_runs([plan_run(MIDDLE)])
+        assert not shows_plan(full.state)
+        assert plan_to_run(full.state) == plan_of(MIDDLE)
+        full.plan.show()
+        assert plan_to_run(full.state) == plan_of("qk+scale")
+
+    def test_a_device_that_cannot_run_plans_says_so(self, store: Store) -> None:
+        cpu = ABILITIES.devices[0]
+        cannot = StrategyAbility(spec="plan", title="plan", available=False, reason="No compiler.")
+        device = replace(cpu, strategies=(*cpu.strategies, cannot))
+        store.set_abilities(replace(ABILITIES, devices=(device,)))
+        store.toggle_strategy("plan", on=True)
+        assert wanted_strategies(store.state) == ("eager", "compile")
+        reasons = {a.spec: a.reason for a in strategy_abilities(store.state)}
+        assert reasons["plan"] == "No compiler."
+
+
+def captured(store: Store) -> GraphCaptured:
+    """Attention's graph, for the setting as it is."""
+    return GraphCaptured(
+        graph=GPU_GRAPH, parameters=dict(store.state.parameters.values), estimate_bytes=1,
+        device="cpu",
+    )  # fmt: skip
