@@ -33,7 +33,15 @@ from explorer.model.units import (
     split_us,
     three_digits,
 )
-from explorer.ui.words import DASH, percent, ratio_words, run_title, signed_percent, timing_sentence
+from explorer.ui.accuracy_words import accuracy_sentence, kept_words
+from explorer.ui.words import (
+    DASH,
+    percent,
+    ratio_words,
+    run_title,
+    signed_percent,
+    timing_sentence,
+)
 
 BASELINE = "eager"
 BEST_SINGLE = "sdpa"
@@ -124,7 +132,7 @@ def cards_of(run: Run | None, runs: Sequence[Run]) -> tuple[Card, ...]:
 
 def _speed_up_card(run: Run, base: Run | None, runs: Sequence[Run]) -> Card:
     label = "Speed-up over eager"
-    note, floor_words = _over_best_single(run, runs), _floor_words(run)
+    note, floor_words = _over_best_single(run, runs) or kept_words(run), _floor_words(run)
     found = speed_up(run, base) if base else None
     doubt = distrust(run) or (found.reason if found else "")
     if doubt:
@@ -136,9 +144,10 @@ def _speed_up_card(run: Run, base: Run | None, runs: Sequence[Run]) -> Card:
         reason = _no_speed_up_reason(run, base)
         return Card(
             key="speed-up", label=label, value=DASH, delta=reason, note=note, detail=floor_words,
-            sentence=f"No speed-up: {reason}. {timing_sentence(run)}",
+            sentence=f"No speed-up: {reason}. {timing_sentence(run)} {accuracy_sentence(run)}",
         )  # fmt: skip
     sentence = " ".join(f"{run_title(each)}: {timing_sentence(each)}" for each in (base, run))
+    sentence = f"{sentence} {accuracy_sentence(run)}"
     unchecked = "" if found.is_checked else NOT_CHECKED_WORDS
     detail = " · ".join(filter(None, (unchecked, found.condition.value, floor_words)))
     if found.verdict is Verdict.EQUAL:

@@ -121,3 +121,17 @@ def test_the_card_is_red_and_holds_its_sentence(qtbot: QtBot, theme: Theme) -> N
     assert len(inside) > 200
     # All of it is within the card: the last line does not run into the border.
     assert max(y for _, y in inside) < image.height() - 6
+
+
+def test_a_rate_that_is_not_the_one_asked_for_is_told_with_both(qtbot: QtBot) -> None:
+    wrong = wrong_randomness(SDPA)
+    assert wrong.accuracy is not None
+    [check] = wrong.accuracy.distribution
+    fine = replace(check, observed=0.8985, passed=True)
+    run = replace(wrong, accuracy=replace(wrong.accuracy, distribution=(fine,)))
+    first = cards(run, (EAGER, run))["speed-up"]
+    assert first.value == "4.69×"
+    assert first.note == "keeps 230 of 256: p is 0.102, not 0.1"
+    assert "0.8985, expected 0.8984 ± 0.0005 (230 of 256; the chain asks for 0.9)" in first.sentence
+    assert "Off by up to 3.9e-03 from the fp64 reference, eager by 3.9e-03" in first.sentence
+    assert cards(COMPILED, (EAGER, COMPILED))["speed-up"].note == ""
