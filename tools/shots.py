@@ -24,7 +24,7 @@ from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
 from explorer.model.errors import UsageError  # noqa: E402
 from explorer.model.messages import Progress, Stage  # noqa: E402
 from explorer.recording import load_recording  # noqa: E402
-from explorer.ui.details_panel import FUSION_TAB, KERNELS_TAB, SESSION_TAB  # noqa: E402
+from explorer.ui.details_panel import FUSION_TAB, KERNELS_TAB, SESSION_TAB, SWEEP_TAB  # noqa: E402
 from explorer.ui.export import VIEWS, export_png  # noqa: E402
 from explorer.ui.export_views import telling_moment_us  # noqa: E402
 from explorer.ui.main_window import MainWindow, prepare_application  # noqa: E402
@@ -52,8 +52,10 @@ def main() -> None:
     prepare_application(application)
     options.out.mkdir(exist_ok=True)
     runs = load_recording(options.recording) if options.recording else hand_made()
+    plans = runs if options.recording else hand_made_sweep()
     name = options.recording.name if options.recording else "hand-made.kx"
-    written = [*shoot_window(runs, name, options.out), *shoot_views(runs, options.out)]
+    written = [*shoot_window(runs, name, options.out), *shoot_views(runs, plans, options.out)]
+    written += shoot_sweep(plans, name, options.out)
     sys.stdout.write(f"{len(written)} pictures in {options.out}\n")
 
 
@@ -62,6 +64,13 @@ def hand_made() -> tuple["Run", ...]:
     from tests.fixtures_runs import compiled_attention, eager_attention, sdpa_attention
 
     return (eager_attention(), compiled_attention(), sdpa_attention())
+
+
+def hand_made_sweep() -> tuple["Run", ...]:
+    """The tests' plans of one chain, with eager and compiled."""
+    from tests.fixtures_sweep import scores_sweep
+
+    return scores_sweep()
 
 
 def make_window(runs: Sequence["Run"], name: str, theme: str) -> tuple[MainWindow, Store]:
@@ -124,17 +133,31 @@ def shoot_window(runs: Sequence["Run"], name: str, out: Path) -> list[Path]:
     return written
 
 
-def shoot_views(runs: Sequence["Run"], out: Path) -> list[Path]:
+def shoot_sweep(runs: Sequence["Run"], name: str, out: Path) -> list[Path]:
+    """The window with the sweep of the shown run's plans."""
+    written = []
+    for theme in ("dark", "light"):
+        for size in SIZES[:2]:
+            window, _ = make_window(runs, name, theme)
+            window.details.tabs.setCurrentIndex(SWEEP_TAB)
+            settle(window, size)
+            written.append(grab(window, out / f"sweep-{size[0]}x{size[1]}-{theme}.png"))
+            window.close()
+    return written
+
+
+def shoot_views(runs: Sequence["Run"], plans: Sequence["Run"], out: Path) -> list[Path]:
     """Each view apart, as the export writes it."""
     written = []
     for view in VIEWS:
         for theme in ("dark", "light"):
             path = out / f"view-{view}-{theme}.png"
-            # A sweep is drawn of plans only.
+            drawn_runs = plans if view == "sweep" else runs
+            # A recording may hold no plan, of which alone a sweep is drawn.
             with suppress(UsageError):
                 export_png(
-                    runs, path, view=view, size=VIEW_SIZE, scale=1.0, theme=theme, at_us=None,
-                )  # fmt: skip
+                    drawn_runs, path, view=view, size=VIEW_SIZE, scale=1.0, theme=theme, at_us=None
+                )
                 written.append(path)
     return written
 

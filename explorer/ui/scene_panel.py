@@ -35,7 +35,7 @@ class ScenePanel(QWidget):
         self._store = store
         self._runs: tuple[Run, ...] = ()
         self.scene = SceneView(turns=turns)
-        self.finding = FindingLine(store)
+        self.finding = FindingLine(store, self)
         self.transport = Transport()
         self.transport.listen_to(self.scene)
         column = QVBoxLayout(self)
