@@ -139,9 +139,13 @@ def _eager_peak(graph: OpGraph, *, on_cuda: bool) -> int:
 
 
 def plan_peak_bytes(graph: OpGraph, plan: FusionPlan, *, on_cuda: bool) -> int:
-    """The same for a fusion plan, each of whose groups is compiled by itself."""
+    """The same for a fusion plan, each of whose groups is compiled by itself.
+
+    A matmul in a group is a kernel of its own all the same.
+    """
     by_name = {op.name: op for op in graph.ops}
-    groups = [tuple(by_name[name] for name in group) for group in run_order(graph, plan)]
+    order = run_order(graph, plan)
+    groups = [part for group in order for part in _fused_at_best([by_name[name] for name in group])]
     return _grouped_peak(graph, groups, on_cuda=on_cuda)
 
 
@@ -211,8 +215,12 @@ def _compiled_own_bytes(ops: tuple[Op, ...], graph: OpGraph, *, on_cuda: bool) -
 
 def fused_groups(graph: OpGraph) -> Iterator[tuple[Op, ...]]:
     """The ops as a compiler would group them at best: matmuls alone, the rest between them."""
+    return _fused_at_best(graph.ops)
+
+
+def _fused_at_best(ops: Sequence[Op]) -> Iterator[tuple[Op, ...]]:
     group: list[Op] = []
-    for op in graph.ops:
+    for op in ops:
         if op.kind in (OpKind.MATMUL, OpKind.OPAQUE):
             if group:
                 yield tuple(group)

@@ -11,11 +11,13 @@ from explorer.engine.measure.estimate import (
     largest_size,
     longest_launch_s,
     peak_bytes,
+    plan_peak_bytes,
 )
 from explorer.engine.measure.memory import measure_peak
 from explorer.engine.prepare import capture_chain, prepare
 from explorer.engine.strategies import PeakFamily, find_strategy
 from explorer.model.device import Ceilings
+from explorer.model.fusion import parse_plan
 
 CPU = torch.device("cpu")
 GPU = torch.device("cuda:0")
@@ -130,6 +132,32 @@ def test_adam_holds_what_it_makes_and_not_what_it_updates() -> None:
     assert peak_bytes(graph, PeakFamily.COMPILED, on_cuda=True) == SMALL * MIB
 
 
+def test_a_plan_holds_what_crosses_its_boundaries() -> None:
+    graph = capture_chain("attention", {"seq_len": 1024}, GPU).captured.graph
+    scores = 2 * 16 * 1024 * 1024 * 2
+
+    def peak(text: str) -> int:
+        plan = parse_plan(text, [op.name for op in graph.ops], "attention")
+        return plan_peak_bytes(graph, plan, on_cuda=True)
+
+    # Matmuls are kernels of their own, whatever the plan says.
+    compiled = peak_bytes(graph, PeakFamily.COMPILED, on_cuda=True)
+    assert peak("all") == peak("scale+mask+softmax+dropout") == compiled
+    # A kernel's result and what it reads, of each a whole tensor of scores.
+    assert peak("each") == compiled == 2 * scores + (2 * BLOCK + SMALL) * MIB
+    swiglu = capture_chain("swiglu", {"rows": 1024, "columns": 1024}, GPU).captured.graph
+    each, fused = (
+        plan_peak_bytes(swiglu, parse_plan(text, ["silu", "multiply"], "swiglu"), on_cuda=True)
+        for text in ("each", "all")
+    )
+    assert (each, fused) == ((2 * 2 + 2 * BLOCK + SMALL) * MIB, (2 + BLOCK + SMALL) * MIB)
+
+
+@pytest.mark.parametrize("spec", ["plan:square+mean+eps+rsqrt|normalize|weight", "plan:all"])
+def test_no_more_is_held_under_a_plan(spec: str) -> None:
+    assert_held(spec, "rmsnorm", {})
+
+
 def assert_held(spec: str, chain: str, settings: dict[str, object]) -> None:
     """The estimate bounds what is held, and not by much more than it is."""
     prepared = prepare(chain, settings, CPU)
@@ -137,8 +165,12 @@ def assert_held(spec: str, chain: str, settings: dict[str, object]) -> None:
     built = strategy.build(prepared)
     measured = measure_peak(built.call, device=CPU).peak_bytes
     built.close()
-    family = strategy.peak(prepared.parameters, CPU)
-    estimated = peak_bytes(prepared.graph, family, on_cuda=False)
+    plan = None if strategy.plan_of is None else strategy.plan_of(prepared.graph)
+    if plan is None:
+        family = strategy.peak(prepared.parameters, CPU)
+        estimated = peak_bytes(prepared.graph, family, on_cuda=False)
+    else:
+        estimated = plan_peak_bytes(prepared.graph, plan, on_cuda=False)
     # A thread's scratch is counted for each processor, whether torch uses it or not.
     scratch = (2 * (os.cpu_count() or 1) + 2) * MIB
     assert measured <= estimated <= 2.5 * measured + scratch
