@@ -74,7 +74,8 @@ REASON_WORDS: dict[RefusalReason, ReasonWords] = {
 def refusal_between(run: Run, first: str, second: str) -> FusionRefusal | None:
     """Why two ops of a run do not share a kernel; the order in which they are given is free.
 
-    None where they share one, where nothing was compiled, or where no reason is known.
+    With the same op twice: what split it into several kernels, or several loop nests of a CPU's
+    function. None where they share one, where nothing was compiled, or where no reason is known.
     """
     return find_refusal(() if run.compile is None else run.compile.refusals, first, second)
 

@@ -7,7 +7,7 @@ empty.
 
 import functools
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from explorer.engine.measure.calls import CallKind, RecordedCall
@@ -225,7 +225,29 @@ def _ops_of_graph(
             place = order.index(node.source)
             if place < len(same):
                 ops[node.name] = same[place].op
+    within = set(notes.marked) if notes.marked else set(by_node)
+    ops.update(_ops_rewritten(notes, ops, [c for c in captured if c.node in within]))
     return ops
+
+
+def _ops_rewritten(
+    notes: ModuleNotes, told: Mapping[str, str], captured: Sequence[CapturedNode]
+) -> dict[str, str]:
+    """The op of nodes that a rewriting put in the place of others, without line or mark.
+
+    Inductor does so with a factor before a softmax. Such a node is of the one op that runs its
+    operator and has no node else; where several could be it, none is.
+    """
+    accounted = set(told.values())
+    missing = [c for c in captured if c.op not in accounted]
+    found = {}
+    for node in notes.nodes.values():
+        if node.name in told or node.frames or node.is_view or node.original_aten is None:
+            continue
+        alike = [c.op for c in missing if _packet(c.aten) == _packet(node.original_aten)]
+        if len(alike) == 1:
+            found[node.name] = alike[0]
+    return found
 
 
 def _eager_ops(calls: Sequence[RecordedCall], prepared: Prepared) -> list[tuple[str, ...]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pytest
 import torch
 from torch._inductor.choices import InductorChoices
 from torch._inductor.scheduler import WhyNoFuse
@@ -13,9 +14,6 @@ from explorer.engine.prepare import prepare
 from explorer.engine.strategies import find_strategy
 from explorer.model.run import RefusalReason
 from tests.engine.measure.own_chain import CPU, compiled, found_in
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -164,3 +162,39 @@ def test_an_op_in_two_loop_nests_says_what_split_it() -> None:
     assert split.reason is RefusalReason.OTHER_AXIS
     assert split.sentence.startswith("softmax became several loop nests: the loops of its exp (2 ×")
     assert found.share("mask", "softmax")
+
+
+def scaled_softmax(x: torch.Tensor) -> torch.Tensor:
+    scaled = x * 0.25
+    return torch.softmax(scaled, dim=-1)
+
+
+def test_an_op_that_the_compiler_rewrites_is_in_the_launch_all_the_same() -> None:
+    """Inductor takes the maximum before the factor: nodes of its own, without a line."""
+    found = compiled(scaled_softmax, "scale softmax", (64, 48))
+
+    assert [launch.ops for launch in found.launches] == [("scale", "softmax")]
+    assert found.refusals == ()
+
+
+def scaled_gelu(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    product = torch.bmm(x, y)
+    scaled = product * 0.125
+    return torch.nn.functional.gelu(scaled)
+
+
+@pytest.mark.slow
+def test_a_template_that_the_autotuner_picks_takes_its_epilogue_along() -> None:
+    found = compiled(
+        scaled_gelu,
+        "matmul scale gelu",
+        (4, 64, 32),
+        (4, 32, 64),
+        spec="compile:max-autotune-no-cudagraphs",
+        max_autotune_gemm_backends="CPP",
+    )
+
+    [launch] = found.launches
+    assert launch.ops == ("matmul", "scale", "gelu")
+    assert launch.stays_on_chip == ("matmul_out", "scale_out")
+    assert found.refusals == ()
