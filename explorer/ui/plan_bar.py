@@ -17,6 +17,8 @@ from explorer.ui.panel import label, restyle
 from explorer.ui.theme import DARK, Theme, font
 
 ASKING = "asking Inductor… ×"
+LEAST_PX = 284
+"""What the row of presets needs."""
 
 
 class PresetBar(QWidget):
@@ -41,6 +43,9 @@ class PresetBar(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._is_asking = False
+        # Before the style sheet is known the buttons would ask for more than they need.
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setMinimumWidth(LEAST_PX)
         self.each = _segment("One each", "One op a kernel", "first")
         self.inductor = _segment("Inductor", "As Inductor groups", "middle")
         self.whole = _segment("All in one", "All in one kernel", "last")
