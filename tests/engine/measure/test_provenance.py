@@ -1,5 +1,6 @@
 """Which op a call carries out, from hand-made recordings of eager and compiled code."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,12 @@ import torch
 from explorer.chains.descriptor import Chain
 from explorer.engine.measure.calls import CallKind, RecordedCall, TensorUse, Touch
 from explorer.engine.measure.naming import name_tensors
-from explorer.engine.measure.observe_compile import CompileObservation, GraphNode, ModuleNotes
+from explorer.engine.measure.observe_compile import (
+    CompileObservation,
+    GraphNode,
+    Helper,
+    ModuleNotes,
+)
 from explorer.engine.measure.provenance import find_origins
 from explorer.engine.prepared import CapturedNode, Prepared
 from explorer.model.opgraph import Op, OpGraph, OpKind
@@ -198,3 +204,53 @@ def test_another_kernel_s_handle_says_nothing(
     )  # fmt: skip
     [origin] = find_origins([other], two_muls(), observation).calls
     assert origin.ops == ()
+
+
+def test_a_kernel_that_writes_to_an_input_carries_out_all_that_it_is_named_after(
+    template: tuple[RecordedCall, CompileObservation],
+) -> None:
+    """No buffer tells the node of what is written in place, which nothing else may lead to."""
+    call, observation = template
+    in_place = Touch(use=use(2), is_write=True, argument="out_ptr1", variable="arg1_1")
+    both = replace(call, touches=(*call.touches, in_place))
+    [origin] = find_origins([both], two_muls(), observation).calls
+    assert origin.ops == ("mul", "softmax")
+
+
+def test_nodes_of_a_piece_are_known_by_their_mark(
+    template: tuple[RecordedCall, CompileObservation],
+) -> None:
+    """The second of two ops alike on one line, alone in its piece, is not taken for the first."""
+    call, observation = template
+    notes = observation.modules["wrapper"]
+    marked = replace(
+        notes,
+        nodes={**notes.nodes, "mm": replace(notes.nodes["mm"], mark=0)},
+        marked=("second",),
+    )
+    chain_of_three = two_muls()
+    names = ("first", "second", "third")
+    nodes = tuple(
+        replace(captured, node=name)
+        for captured, name in zip(chain_of_three.nodes, names, strict=True)
+    )
+    prepared_piece = replace(chain_of_three, nodes=nodes)
+    [origin] = find_origins(
+        [call], prepared_piece, CompileObservation(modules={"wrapper": marked})
+    ).calls
+    assert origin.ops == ("mul2",)
+
+
+def test_what_a_reduction_leaves_half_way_is_named_after_its_op(
+    template: tuple[RecordedCall, CompileObservation],
+) -> None:
+    """It is no result of an op, though it may have the size of one."""
+    call, observation = template
+    notes = observation.modules["wrapper"]
+    helped = replace(
+        notes, buffers={"buf1": "softmax"}, helpers={"buf2": Helper(nodes=("mm",), how="sum")}
+    )
+    chain_of_three = two_muls()
+    origins = find_origins([call], chain_of_three, CompileObservation(modules={"wrapper": helped}))
+    named = name_tensors([call], origins, chain_of_three)
+    assert named.calls[0].accesses[-1].tensor == "mul: sum"
