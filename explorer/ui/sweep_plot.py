@@ -1,59 +1,48 @@
 """The plot of a sweep, time over traffic. Imported when first shown, since pyqtgraph takes long."""
 
-from functools import cache
 from itertools import pairwise, zip_longest
 from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 from typing_extensions import override
 
-from explorer.model.units import format_us
 from explorer.ui.painting import text_width
 from explorer.ui.panel import wrapped
 from explorer.ui.roofline_labels import gather, leader, place_labels
-from explorer.ui.sweep_picture import MarkKind, SweepMark, SweepPicture, neighbour
+from explorer.ui.sweep_looks import (
+    BEYOND,
+    EDGE,
+    SYMBOLS,
+    Axis,
+    box_round,
+    edge,
+    face,
+    label_font,
+    label_text,
+    rank,
+    ring,
+    shared_pen,
+    tip,
+)
+from explorer.ui.sweep_picture import SweepMark, SweepPicture, neighbour
 from explorer.ui.theme import Theme, font
 
-LABEL_PX, AXIS_PX = 12.5, 12.5
+AXIS_PX = 12.5
 SAME_MARK_PX = 6.0
 """Marks closer than this, at zoom 1, share a label."""
 ROOMY_PX = 400
 """A plot that is less wide, at zoom 1, names one of the marks that share a label."""
 MOST_OBSTACLES = 40
 """With more marks than this labels keep clear of the labelled ones alone."""
-_SYMBOLS = {
-    MarkKind.PLAN: ("o", 11.0),
-    MarkKind.WRONG: ("x", 12.0),
-    MarkKind.EAGER: ("s", 11.0),
-    MarkKind.COMPILED: ("d", 19.0),
-}
-_BEYOND = {1: "t1", -1: "t"}
-"""Arrows for marks that lie above or below the range."""
-EDGE = 0.045
-"""How far from the edge those stand, as a share of the range."""
 _STEPS = {
     Qt.Key.Key_Left: (-1, 0),
     Qt.Key.Key_Right: (1, 0),
     Qt.Key.Key_Down: (0, -1),
     Qt.Key.Key_Up: (0, 1),
 }
-
-
-class _Axis(pg.AxisItem):  # type: ignore[misc]
-    """Few round numbers, each with its unit."""
-
-    def __init__(self, orientation: str) -> None:
-        super().__init__(orientation)
-        self.unit = ""
-        self.enableAutoSIPrefix(False)
-        self.setStyle(tickLength=-4, autoExpandTextSpace=False, maxTickLevel=0)
-
-    @override
-    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        return [f"{value:g} {self.unit}" for value in values]
 
 
 class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
@@ -69,7 +58,7 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
     mark_picked = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        axes = {side: _Axis(side) for side in ("bottom", "left")}
+        axes = {side: Axis(side) for side in ("bottom", "left")}
         super().__init__(parent=parent, axisItems=axes, background=None)
         self._axes = axes
         self._picture: SweepPicture | None = None
@@ -81,7 +70,7 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
         self._bars = pg.PlotCurveItem(antialias=True, connect="pairs")
         self._leaders = pg.PlotCurveItem(antialias=True, connect="pairs")
         self._rings = pg.ScatterPlotItem(pxMode=True)
-        self._marks = pg.ScatterPlotItem(pxMode=True, hoverable=True, tip=_tip)
+        self._marks = pg.ScatterPlotItem(pxMode=True, hoverable=True, tip=tip)
         self._focus = pg.ScatterPlotItem(pxMode=True)
         self._floor_label = pg.TextItem(anchor=(0, 0))
         self._labels: list[pg.TextItem] = []
@@ -161,7 +150,7 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
         self._floor_label.setFont(font(AXIS_PX * zoom))
         self._floor_label.setColor(theme.color("muted"))
         for label in self._labels:
-            label.setFont(_label_font(zoom))
+            label.setFont(label_font(zoom))
         dashed = Qt.PenStyle.DashLine
         self._floor.setPen(pg.mkPen(theme.color("read"), width=1.4, style=dashed))
         self._front.setPen(pg.mkPen(theme.color("compute"), width=1.8))
@@ -204,15 +193,15 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
     def _show_marks(self, picture: SweepPicture, theme: Theme, zoom: float) -> None:
         symbols, sizes, rings = [], [], []
         for mark in picture.marks:
-            symbol, size = _SYMBOLS[mark.kind]
-            symbols.append(_BEYOND.get(picture.beyond(mark), symbol))
+            symbol, size = SYMBOLS[mark.kind]
+            symbols.append(BEYOND.get(picture.beyond(mark), symbol))
             sizes.append((size + (3 if mark.shown else 0)) * zoom)
             if mark.ringed:
-                pen = _pen(theme, "read", 2)
-                rings.append(_ring(self._place(picture, mark), 24 * zoom, pen))
+                pen = shared_pen(theme, "read", 2)
+                rings.append(ring(self._place(picture, mark), 24 * zoom, pen))
             if mark.current:
                 pen = pg.mkPen(theme.color("playhead"), width=1.6, style=Qt.PenStyle.DotLine)
-                rings.append(_ring(self._place(picture, mark), 29 * zoom, pen))
+                rings.append(ring(self._place(picture, mark), 29 * zoom, pen))
         places = [self._place(picture, mark) for mark in picture.marks]
         self._rings.setData(rings, brush=None)
         self._marks.setData(
@@ -220,10 +209,10 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
             y=[y for _, y in places],
             symbol=symbols,
             size=sizes,
-            pen=[_edge(mark, theme) for mark in picture.marks],
-            brush=[_face(mark, theme) for mark in picture.marks],
+            pen=[edge(mark, theme) for mark in picture.marks],
+            brush=[face(mark, theme) for mark in picture.marks],
             data=list(enumerate(picture.marks)),
-            hoverPen=_pen(theme, "text", 2),
+            hoverPen=shared_pen(theme, "text", 2),
         )
 
     def _place(self, picture: SweepPicture, mark: SweepMark) -> tuple[float, float]:
@@ -248,12 +237,12 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
         taken = self._along_the_lines(picture)
         taken += self._place_floor_label(picture, everywhere, zoom)
         taken += [
-            _round(spot, 11 * zoom)
+            box_round(spot, 11 * zoom)
             for spot, mark in zip(everywhere, picture.marks, strict=True)
             if mark.ringed or mark.current
         ]
         numbers = [i for i, mark in enumerate(picture.marks) if mark.label]
-        numbers.sort(key=lambda i: _rank(picture.marks[i]))
+        numbers.sort(key=lambda i: rank(picture.marks[i]))
         groups = gather([everywhere[i] for i in numbers], SAME_MARK_PX * zoom)
         named = [[numbers[i] for i in group] for group in groups]
         while len(self._labels) < len(named):
@@ -264,12 +253,12 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
                 marks = [picture.marks[i] for i in group]
                 if inside.width() < ROOMY_PX * zoom:
                     marks = marks[:1]
-                label.setPlainText(" · ".join(_label_text(picture, mark) for mark in marks))
+                label.setPlainText(" · ".join(label_text(picture, mark) for mark in marks))
                 label.setColor(theme.color("text" if marks[0].shown else "muted"))
         spots = [everywhere[group[0]] for group in named]
         if len(everywhere) <= MOST_OBSTACLES:
             labelled = {i for group in named for i in group}
-            taken += [_round(s, 6 * zoom) for i, s in enumerate(everywhere) if i not in labelled]
+            taken += [box_round(s, 6 * zoom) for i, s in enumerate(everywhere) if i not in labelled]
         labels = self._labels[: len(named)]
         sizes: list[QSizeF] = [label.boundingRect().size() for label in labels]
         boxes = place_labels(spots, sizes, inside, taken, zoom)
@@ -295,7 +284,7 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
                 n_steps = max(min(round(length / 6), 80), 1)
                 for step in range(n_steps + 1):
                     spot = first + (last - first) * (step / n_steps)
-                    boxes.append(_round(spot, 1.5))
+                    boxes.append(box_round(spot, 1.5))
         return boxes
 
     def _place_floor_label(
@@ -327,7 +316,7 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
 
     def _new_label(self, zoom: float) -> pg.TextItem:
         label = pg.TextItem(anchor=(0, 0))
-        label.setFont(_label_font(zoom))
+        label.setFont(label_font(zoom))
         label.setZValue(12)
         self.addItem(label)
         return label
@@ -368,66 +357,9 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
         theme, zoom = self._looks
         place = self._place(self._picture, self._picture.marks[self._at])
         pen = pg.mkPen(theme.color("text"), width=2)
-        self._focus.setData([_ring(place, 19 * zoom, pen)], brush=None)
+        self._focus.setData([ring(place, 19 * zoom, pen)], brush=None)
 
     def _tell_focus(self, picture: SweepPicture) -> None:
         text = "\n".join(picture.marks[self._at].words)
         self.setAccessibleDescription(text)
         QToolTip.showText(self.mapToGlobal(self.spot(self._at)).toPoint(), wrapped(text), self)
-
-
-def _tip(x: float, y: float, data: tuple[int, SweepMark]) -> str:
-    return "\n".join(data[1].words)
-
-
-def _rank(mark: SweepMark) -> tuple[bool, bool, bool]:
-    """Labels of what is shown come first, then Inductor's choice, then the front."""
-    return (not mark.shown, not mark.ringed, not mark.on_front)
-
-
-def _label_text(picture: SweepPicture, mark: SweepMark) -> str:
-    return f"{mark.label}, {format_us(mark.y)}" if picture.beyond(mark) else mark.label
-
-
-def _label_font(zoom: float) -> QFont:
-    return font(LABEL_PX * zoom, 600)
-
-
-def _edge(mark: SweepMark, theme: Theme) -> Any:
-    """The outline: of what is shown in the text's colour, a cross in the colour of warnings."""
-    if mark.shown:
-        return _pen(theme, "text", 2)
-    if mark.kind is MarkKind.WRONG:
-        return _pen(theme, "warning", 2)
-    if mark.kind is MarkKind.COMPILED:
-        return _pen(theme, "read", 1.8)
-    return _pen(theme, "panel", 1)
-
-
-def _face(mark: SweepMark, theme: Theme) -> Any:
-    name = {
-        MarkKind.PLAN: "compute" if mark.on_front else "fused",
-        MarkKind.WRONG: "warning",
-        MarkKind.EAGER: "plain",
-        MarkKind.COMPILED: "panel",
-    }[mark.kind]
-    return _brush(theme, name)
-
-
-@cache
-def _pen(theme: Theme, name: str, width: float) -> Any:
-    """One object a look: pyqtgraph draws a symbol anew for each object it has not seen."""
-    return pg.mkPen(theme.color(name), width=width)
-
-
-@cache
-def _brush(theme: Theme, name: str) -> Any:
-    return pg.mkBrush(theme.color(name))
-
-
-def _ring(place: tuple[float, float], size: float, pen: Any) -> dict[str, Any]:
-    return {"pos": place, "size": size, "symbol": "o", "pen": pen, "brush": None}
-
-
-def _round(spot: QPointF, reach: float) -> QRectF:
-    return QRectF(spot.x() - reach, spot.y() - reach, 2 * reach, 2 * reach)

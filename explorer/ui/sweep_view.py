@@ -141,7 +141,7 @@ class SweepView(QWidget):
             button.setEnabled(not why_not)
             tip = why_not or "Compile, check and time each plan that has no run yet"
             button.setToolTip(wrapped(tip))
-            button.setAccessibleName(button.text())
+            button.setAccessibleName(button.text() or "Run the plans that are missing")
             button.setAccessibleDescription(tip)
 
     def without_buttons(self) -> None:
