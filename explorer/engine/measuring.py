@@ -19,6 +19,7 @@ from explorer.engine.measure.accuracy import Errors
 from explorer.engine.measure.clocks import clock_reader, full_sm_mhz
 from explorer.engine.measure.counting import CounterSource
 from explorer.engine.measure.doubts import timing_doubts
+from explorer.engine.measure.groups import fusion_groups, observation_of, with_planned
 from explorer.engine.measure.launches import LaunchRecord, record_launches
 from explorer.engine.measure.memory import Peak, measure_peak
 from explorer.engine.measure.observe_compile import CompileObservation, observing_compilation
@@ -102,7 +103,8 @@ class Measuring:
             return self.maker.failed(strategy, sentence_for(error, spec, size_parameter))
         finally:
             if not self.lost:
-                give_memory_back(self.prepared.device)
+                # A plan leaves little behind, and a sweep is many plans.
+                give_memory_back(self.prepared.device, thoroughly=strategy.plan_of is None)
 
     def _measure(self, strategy: Strategy) -> Run:
         spec, device = strategy.spec, self.prepared.device
@@ -116,8 +118,9 @@ class Measuring:
             clocks_after = read_clocks()
             compared = self._compare_as_built(strategy, built)
         if self.comparison is not None and self.comparison.is_random:
-            compared = self._compare_calm(strategy, compared)
-        blank = self.maker.blank(strategy, built.backend)
+            compared = self._compare_calm(strategy, built.plan, compared)
+        blank = self.maker.blank(strategy, built.backend, built.plan)
+        groups = fusion_groups(self.prepared.graph, built.groups, record.groups)
         cost = CompileCost(
             first_call_s=first_call_s,
             graph_breaks=built.graph_breaks,
@@ -132,7 +135,8 @@ class Measuring:
         return dataclasses.replace(
             blank,
             tensors=record.tensors,
-            launches=record.launches,
+            launches=with_planned(record.launches, groups),
+            groups=groups,
             timing=timing,
             memory=None if peak is None else self._memory(strategy, peak, record),
             compile=cost if strategy.compiles else None,
@@ -160,6 +164,9 @@ class Measuring:
         with observing_compilation() as observation:
             built = strategy.build(self.prepared)
         synchronize(self.prepared.device)
+        if built.groups:
+            # Pieces that were compiled before are not compiled now.
+            observation = observation_of(built.groups)
         return built, observation, time.perf_counter() - started_s
 
     def _peak(self, built: Built) -> tuple[Peak | None, tuple[str, ...]]:
@@ -183,6 +190,7 @@ class Measuring:
             strategy=strategy.info(built.backend),
             counters=self.counters,
             observation=observation if strategy.compiles else None,
+            groups=built.groups,
         )
 
     def _time(
@@ -244,12 +252,12 @@ class Measuring:
             )
             return _Compared(complaints=(f"There was too little memory to {what}.",))
 
-    def _compare_calm(self, strategy: Strategy, compared: _Compared) -> _Compared:
+    def _compare_calm(self, strategy: Strategy, plan: str | None, compared: _Compared) -> _Compared:
         """Add the errors of the chain without its randomness, or why there are none."""
         if self.comparison is None:
             return compared
         try:
-            return dataclasses.replace(compared, errors=self.comparison.errors(strategy))
+            return dataclasses.replace(compared, errors=self.comparison.errors(strategy, plan))
         except (RuntimeError, MemoryError) as failure:
             if not is_out_of_memory(failure):
                 raise
@@ -268,8 +276,18 @@ def synchronize(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def give_memory_back(device: torch.device) -> None:
-    """Free what the last strategy left, so that the next finds the device as it was."""
+def give_memory_back(device: torch.device, *, thoroughly: bool = True) -> None:
+    """Free what the last strategy left, so that the next finds the device as it was.
+
+    Args:
+        device: Where it ran.
+        thoroughly: Look at everything that this process holds, which takes half a second once a
+            compiler is loaded; else only at what is new since that was last done.
+    """
+    if thoroughly:
+        gc.unfreeze()
     gc.collect()
+    if thoroughly:
+        gc.freeze()
     if device.type == "cuda":
         torch.cuda.empty_cache()

@@ -1,6 +1,7 @@
 """Carries requests out, one at a time: what the worker's loop calls."""
 
 import dataclasses
+import gc
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -195,6 +196,7 @@ class Session:
                 emit(RunFinished(run=measuring.measure(strategy)))
             else:
                 emit(RunFinished(run=measuring.maker.failed(strategy, refusal)))
+        gc.unfreeze()
         self.needs_restart = self.needs_restart or measuring.lost
 
     def _compare_with_truth(self, measuring: Measuring, *, eager_fits: bool) -> None:
