@@ -1,11 +1,11 @@
 """Why two ops of one compiled graph are apart: what became of them, and what was said."""
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from explorer.engine.measure.fusion_log import NodeKind, ScheduledNode
+from explorer.engine.measure.loop_sizes import loops_differ, sizes_of, spoken
 from explorer.engine.measure.observe_compile import ModuleNotes
 from explorer.engine.measure.refusal_messages import UNKNOWN, Line, Meaning, meaning_of, read_line
 from explorer.model.opgraph import Op, OpKind
@@ -141,7 +141,7 @@ class ScheduledGraph:
         if said is UNKNOWN:
             return Explanation(said.reason, f"{said.sentence.format(**words)}: {raw}", raw)
         shares_nothing = said is not None and said.reason is RefusalReason.NOT_WORTH_IT
-        for reason, sentence in _loops_differ(a, b, shares_nothing=shares_nothing):
+        for reason, sentence in loops_differ(a, b, shares_nothing=shares_nothing):
             return Explanation(reason, f"{sentence.format(**words)}.", raw)
         return self._vague(a, b, words, said, raw)
 
@@ -160,10 +160,10 @@ class ScheduledGraph:
             yield RefusalReason.GRID_SYNC, _PARTS
         elif a.name in b.takes and (self._is_whole(a) or self._has_parts(a)):
             yield RefusalReason.GRID_SYNC, _WAITS
-        elif a.is_reduction and b.is_reduction and _sizes(a) != _sizes(b):
+        elif a.is_reduction and b.is_reduction and sizes_of(a) != sizes_of(b):
             yield (
                 RefusalReason.OTHER_AXIS,
-                f"{{first}} reduces {_over(a)} and {{second}} {_over(b)}, and one {{code}} has "
+                f"{{first}} reduces {spoken(a)} and {{second}} {spoken(b)}, and one {{code}} has "
                 "one set of loops",
             )
 
@@ -314,51 +314,3 @@ def _code(a: ScheduledNode, b: ScheduledNode) -> str:
 def _best(found: list[Explanation]) -> Explanation | None:
     clear = [why for why in found if not why.is_vague]
     return next(iter(clear or found), None)
-
-
-def _loops_differ(
-    a: ScheduledNode, b: ScheduledNode, *, shares_nothing: bool
-) -> Iterable[tuple[RefusalReason, str]]:
-    """What the sizes of the loops tell, where the log is silent or vague.
-
-    Args:
-        a: The earlier node.
-        b: The later node.
-        shares_nothing: The compiler found no element that both touch at the same time.
-    """
-    if _elements(a) != _elements(b):
-        yield (
-            RefusalReason.OTHER_SIZE,
-            f"{{first}} goes over {_over(a)} and {{second}} over {_over(b)}, so one {{code}} "
-            "cannot do both",
-        )
-    elif shares_nothing and a.name in b.takes:
-        yield (
-            RefusalReason.OTHER_AXIS,
-            "{second} takes the result of {first} in another order than {first} makes it",
-        )
-    elif a.device == "cpu" and _sizes(a) != _sizes(b):
-        # The C++ back end wants the same loops; on a GPU only their products are known here.
-        yield (
-            RefusalReason.OTHER_AXIS,
-            f"The loops of {{first}} ({_over(a)}) and {{second}} ({_over(b)}) do not fit into one "
-            "{code}",
-        )
-
-
-def _sizes(node: ScheduledNode) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return node.loops, node.reduced
-
-
-def _elements(node: ScheduledNode) -> int | tuple[str, ...]:
-    """How many elements it goes over, or the sizes where they are not numbers."""
-    sizes = (*node.loops, *node.reduced)
-    return math.prod(map(int, sizes)) if all(s.isdigit() for s in sizes) else sizes
-
-
-def _over(node: ScheduledNode) -> str:
-    """``2 × 64 × 64`` or, of a reduction, ``128 rows of 64``."""
-    loops, reduced = (" × ".join(size for size in sizes if size != "1") for sizes in _sizes(node))
-    if not node.is_reduction:
-        return loops or "one element"
-    return f"{reduced or 'one element'} for each of {loops or 'one'}"
