@@ -32,8 +32,8 @@ def loops_differ(
         # The C++ back end wants the same loops; on a GPU only their products are known here.
         yield (
             RefusalReason.OTHER_AXIS,
-            f"The loops of {{first}} ({spoken(a)}) and {{second}} ({spoken(b)}) do not fit into one "
-            "{code}",
+            f"The loops of {{first}} ({spoken(a)}) and {{second}} ({spoken(b)}) do not fit into "
+            "one {code}",
         )
 
 
