@@ -1,5 +1,6 @@
 """Paints the operator chain: boxes from top to bottom, and on every link what it costs."""
 
+import math
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -16,6 +17,8 @@ TWO_LINES_PX = 40.0
 """From this height on a box has a second line."""
 HULL_PX = 5.0
 """How far a hull stands out over the boxes that share a kernel."""
+BEYOND_PX = 30.0
+"""How far a hull that is cut goes on beyond what is seen."""
 PARTED_PX = 3.0
 """How far a group's hull stands out over those of the launches that it became."""
 
@@ -59,9 +62,21 @@ def draw_chain(
     theme: Theme,
     memory: str,
     marks: Marks = NO_MARKS,
+    seen: tuple[float, float] | None = None,
 ) -> None:
-    """Draw the whole chain; a pure function of its arguments."""
-    _draw_hulls(painter, layout, picture, theme)
+    """Draw the chain; a pure function of its arguments.
+
+    Args:
+        painter: Where to.
+        layout: Where things lie.
+        picture: What there is.
+        theme: Colours.
+        memory: What the device's memory is called.
+        marks: What is pointed at, runs, or was refused.
+        seen: Top and bottom of what is looked at; ops and links beyond are left out. None for all.
+    """
+    top, bottom = seen or (-math.inf, math.inf)
+    _draw_hulls(painter, layout, picture, theme, (top, bottom))
     if picture.rows:
         _draw_end(painter, layout.op_rect(0), picture.rows[0].side_inputs, theme, "read")
         end = layout.op_rect(len(picture.rows) - 1)
@@ -69,17 +84,28 @@ def draw_chain(
     for k, side in enumerate(picture.side_links):
         draw_side_link(painter, layout, side, theme, memory, marks.look(Stop("side", k)))
     for i, link in enumerate(picture.links):
+        if layout.link_rect(i).bottom() < top - HULL_PX or layout.link_rect(i).top() > bottom:
+            continue
         draw_link(painter, layout, i, link, theme, memory, marks.look(Stop("link", i)))
         sides = picture.rows[i + 1].side_inputs
         if sides:
             _draw_side(painter, layout.link_rect(i), layout.pill(i), sides, theme)
     for i, row in enumerate(picture.rows):
+        if layout.op_rect(i).bottom() < top or layout.op_rect(i).top() > bottom:
+            continue
         is_lit = row.op.name in marks.active or marks.hovered == Stop("op", i)
         _draw_op(painter, layout.op_rect(i), row.op.name, _op_notes(picture, i), theme, is_lit)
 
 
-def _draw_hulls(painter: QPainter, layout: Layout, picture: ChainPicture, theme: Theme) -> None:
+def _draw_hulls(
+    painter: QPainter,
+    layout: Layout,
+    picture: ChainPicture,
+    theme: Theme,
+    seen: tuple[float, float],
+) -> None:
     """The faces of kernels, and dashed those of a plan's groups that became several."""
+    top, bottom = seen
     for first, last in picture.parted:
         hull = layout.op_rect(first).united(layout.op_rect(last))
         out = HULL_PX + PARTED_PX
@@ -90,6 +116,11 @@ def _draw_hulls(painter: QPainter, layout: Layout, picture: ChainPicture, theme:
     for first, last in picture.groups:
         hull = layout.op_rect(first).united(layout.op_rect(last))
         hull.adjust(-7, -HULL_PX, 7, HULL_PX)
+        # Filling what nobody sees takes long; the corners stay out of sight.
+        hull.setTop(max(hull.top(), top - BEYOND_PX))
+        hull.setBottom(min(hull.bottom(), bottom + BEYOND_PX))
+        if hull.height() <= 0:
+            continue
         painter.setPen(QPen(theme.color("fused", 150), 1.5))
         painter.setBrush(theme.color("fused", 28))
         painter.drawRoundedRect(hull, 12, 12)

@@ -174,10 +174,16 @@ class GraphView(QWidget):
             words = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
             painter.drawText(self.rect().adjusted(16, 8, -16, -8), words, self._empty)
         else:
-            layout = self.layout_now()
+            layout, seen = self.layout_now(), event.rect()
             draw_chain(
-                painter, layout, self._picture, self._theme, self._memory, self._marks()
-            )  # fmt: skip
+                painter,
+                layout,
+                self._picture,
+                self._theme,
+                self._memory,
+                self._marks(),
+                (seen.top(), seen.bottom()),
+            )
             if self._ring.is_on:
                 rect = self.rect_of(self._current).adjusted(-3, -3, 3, 3)
                 radius = min(rect.width(), rect.height()) / 2

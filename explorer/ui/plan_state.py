@@ -4,8 +4,9 @@ The op graph shows the shown run until a link is touched; from then on it shows 
 run is picked again or the plan was run. No Qt.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from explorer.chains import CHAINS
 from explorer.model.comparison import is_comparable
@@ -17,6 +18,8 @@ from explorer.ui.plan_edit import as_written, fitted, grouping_of, restricted
 
 if TYPE_CHECKING:
     from explorer.ui.state import SessionRun, State
+
+Kept = TypeVar("Kept")
 
 COMPILED = "compile"
 """The strategy whose launches show Inductor's own grouping."""
@@ -76,12 +79,12 @@ def plan_drawn(state: "State") -> FusionPlan | None:
         return None
     edited = state.plans.get(state.chain)
     if state.planning:
-        return as_written(graph) if edited is None else fitted(edited, graph)
+        return as_written(graph) if edited is None else _fit(edited, graph)
     shown = state.shown_run
     if shown is not None and shown.run.launches:
         return grouping(shown.run)
     if edited is not None and shown is None:
-        return fitted(edited, graph)
+        return _fit(edited, graph)
     return as_written(graph)
 
 
@@ -108,7 +111,7 @@ def plan_to_run(state: "State") -> FusionPlan | None:
         return restricted(FusionPlan(()), ops)
     captured = state.captured
     if captured is not None and [op.name for op in captured.graph.ops] == ops:
-        return fitted(plan, captured.graph)
+        return _fit(plan, captured.graph)
     return restricted(plan, ops)
 
 
@@ -206,22 +209,32 @@ def is_plan_spec(spec: str | None) -> bool:
 
 def grouping(run: Run) -> FusionPlan:
     """The grouping that a run shows, kept for the runs looked at last."""
-    return _grouping(_ById(run))
+    return _grouping(_Same(run))
 
 
-class _ById:
-    """A run as a key: the same object, not an equal one, since comparing runs takes long."""
+def _fit(plan: FusionPlan, graph: OpGraph) -> FusionPlan:
+    """The plan for a graph's ops; kept, since several views ask for the same one after an edit."""
+    return _fitted(plan, _Same(graph))
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Same(Generic[Kept]):
+    """A run or a graph as a key: the same object, not an equal one, since comparing takes long."""
+
+    it: Kept
 
     def __hash__(self) -> int:
-        return id(self.run)
+        return id(self.it)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ById) and other.run is self.run
+        return isinstance(other, _Same) and other.it is self.it
 
 
 @lru_cache(maxsize=64)
-def _grouping(key: _ById) -> FusionPlan:
-    return grouping_of(key.run)
+def _grouping(run: _Same[Run]) -> FusionPlan:
+    return grouping_of(run.it)
+
+
+@lru_cache(maxsize=64)
+def _fitted(plan: FusionPlan, graph: _Same[OpGraph]) -> FusionPlan:
+    return fitted(plan, graph.it)
