@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from explorer.model.strategies import all_specs
+from explorer.cli.plans import PLAN_FORMS
+from explorer.model.strategies import all_specs, plan_spec
 from tests.conftest import CHECKOUT
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def test_the_table_of_strategies_is_complete() -> None:
     rows = re.findall(r"^\| (`.*?) \|", README.partition("`--strategy`")[2], re.MULTILINE)
     listed = re.findall(r"`([^`]+)`", " ".join(rows).partition("`planned`")[0])
 
-    assert listed == list(all_specs())
+    assert listed == [*all_specs(), "plan:TEXT", *map(plan_spec, PLAN_FORMS)]
 
 
 @pytest.mark.slow
@@ -88,8 +89,9 @@ def test_make_run_and_the_examples(checkout_copy: Path) -> None:
     assert picture.exists()
 
     environ["PATH"] = f"{checkout_copy / '.venv' / 'bin'}{os.pathsep}{environ['PATH']}"
-    for command in shell_blocks()[1]:
+    for command in (*shell_blocks()[1], *shell_blocks()[2]):
         done = run_command(command, checkout_copy, environ)
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         assert done.stdout.strip() or " export " in command, f"{command} printed nothing"
     assert (checkout_copy / "scene.png").read_bytes().startswith(PNG_SIGNATURE)
+    assert "explorer.backend(PLAN)" in (checkout_copy / "plan.py").read_text(encoding="utf-8")

@@ -178,7 +178,12 @@ class Measurement:
         """The same, with what the strategy under way is called here."""
         if progress.strategy is None or len(self.runs) == len(self._titles):
             return progress
-        return replace(progress, strategy=self._titles[len(self.runs)])
+        title = self._titles[len(self.runs)]
+        if title == progress.strategy:
+            return progress
+        # The plan is in the title, and a line has room for it once.
+        sentence = progress.sentence.replace(progress.strategy, "it")
+        return replace(progress, strategy=title, sentence=sentence)
 
     def _keep(self, run: Run) -> None:
         title = self._titles[len(self.runs)]

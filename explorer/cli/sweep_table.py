@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from explorer.cli.plans import is_plan_run
 from explorer.cli.table import Column, render, shortened
+from explorer.model.comparison import ranges_overlap
 from explorer.model.errors import UsageError
 from explorer.model.fusion import INDUCTOR, FusionPlan, parse_plan
 from explorer.model.run import Run
@@ -145,7 +146,20 @@ def _fastest(sweep: Sweep) -> list[str]:
     if best is None or len(sweep.usable) < 2 or sweep.pedigree is None:
         return []
     peak = "" if best.peak_bytes is None else f", {format_bytes(best.peak_bytes)} at the peak"
+    equals = [point for point in sweep.usable if point is not best and _as_fast(point, best)]
+    if len(equals) == 1:
+        others = f" Within noise {equals[0].text} is as fast."
+    else:
+        others = f" Within noise {len(equals)} others are as fast." if equals else ""
     return [
         f"The fastest plan is {best.text}: {_time(best)}, {format_bytes(best.traffic or 0)} read "
-        f"and written ({sweep.pedigree.value}){peak}."
+        f"and written ({sweep.pedigree.value}){peak}.{others}"
     ]
+
+
+def _as_fast(first: SweepPoint, second: SweepPoint) -> bool:
+    return (
+        first.time is not None
+        and second.time is not None
+        and ranges_overlap(first.time, second.time)
+    )

@@ -286,9 +286,11 @@ def _seen(title: str, by_name: Mapping[str, fx.Node], plan: FusionPlan) -> SeenG
 
 
 def _line(node: fx.Node) -> str:
-    """The user's own line of code: the last of a stack trace that is no mark under a line."""
-    lines = (line.strip() for line in (node.meta.get("stack_trace") or "").splitlines())
-    return next((line for line in reversed([*lines]) if line.strip("~^ ")), "")
+    """The user's own line of code: the last of a stack trace, without marks under it."""
+    lines = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines()]
+    last = next((line for line in reversed(lines) if line.strip("~^")), "")
+    # What was typed at a prompt has a place and no text.
+    return "" if last.startswith('File "') else last
 
 
 def _as_it_is(sentence: str) -> UsageError:

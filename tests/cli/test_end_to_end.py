@@ -9,13 +9,14 @@ import subprocess
 import sys
 import time
 import venv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from explorer.model.run import Pedigree
 from explorer.model.traffic import run_traffic
-from explorer.recording import load_recording, runs_to_plain
+from explorer.recording import load_recording, runs_to_plain, save_recording
 
 SMALL = ("--set", "seq_len=128", "--set", "heads=2", "--device", "cpu")
 
@@ -68,6 +69,47 @@ def test_a_run_from_the_command_line_to_the_recording(tmp_path: Path) -> None:
     assert json.loads(done.stdout) == json.loads(json.dumps(runs_to_plain(load_recording(path))))
     assert json.loads(done.stdout)["runs"][1]["seed"] == 3
     assert "Traceback" not in done.stderr
+
+
+def test_a_sweep_is_run_checked_again_and_taken_home(tmp_path: Path) -> None:
+    path, module = tmp_path / "sweep.kx", tmp_path / "plan.py"
+    swept = subprocess.run(
+        program(
+            "run", "swiglu", "--set", "rows=8", "--set", "columns=64", "--device", "cpu",
+            "--strategy", "plan:*", "--save", str(path),
+        ),
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(tmp_path / "cache"),
+    )  # fmt: skip
+    assert swept.returncode == 0, swept.stderr
+    assert "plan 2 of 2: silu+multiply: done" in swept.stderr
+    runs = load_recording(path)
+    assert [run.strategy.plan for run in runs] == ["silu|multiply", "silu+multiply"]
+    assert [len(run.groups) for run in runs] == [2, 1]
+    assert all(run.accuracy is not None and run.accuracy.passed for run in runs)
+    # On a busy machine only the bytes say whether anything changed.
+    elsewhere = tuple(replace(run, device=replace(run.device, name="Another")) for run in runs)
+    save_recording(path, elsewhere)
+    checked = subprocess.run(
+        program("check", str(path), "--device", "cpu", "--json"),
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment(tmp_path / "cache"),
+    )
+    assert checked.returncode == 0, checked.stderr
+    document = json.loads(checked.stdout)
+    assert [each["bytes"]["before"] for each in document["checks"]] == [
+        each["bytes"]["now"] for each in document["checks"]
+    ]
+    assert [each["accuracy_passed"] for each in document["checks"]] == [True, True]
+    exported = subprocess.run(
+        program("export", str(path), str(module)), capture_output=True, text=True, check=False
+    )
+    assert exported.returncode == 0, exported.stderr
+    assert 'PLAN = "silu+mul"' in module.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -47,6 +47,13 @@ def test_the_best_plan_is_named_and_the_most_fused_one_when_it_is_not() -> None:
     assert f"Inductor's own choice, {MOST_FUSED}, takes 1.06× the time of the fastest." in text
 
 
+def test_plans_that_are_as_fast_within_noise_are_not_beaten() -> None:
+    close = [timed(run, 2669.0 + i) for i, run in enumerate(PLANS[:3])]
+    assert ". Within noise 2 others are as fast.\n" in report(close)
+    assert f". Within noise {close[1].strategy.plan} is as fast.\n" in report(close[:2])
+    assert "Within noise" not in report(PLANS)
+
+
 def test_only_the_fastest_and_the_most_fused_have_their_launches_told() -> None:
     text = report(PLANS)
     told = re.findall(r"^plan:(\S+): \d+ launch", text, re.MULTILINE)
