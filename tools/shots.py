@@ -221,6 +221,12 @@ def _empty(window: MainWindow, store: Store) -> None:
     del window, store
 
 
+def _plan(window: MainWindow, store: Store) -> None:
+    """A plan as it is being drawn, one link with the keyboard."""
+    store.plan.set_link("qk", "scale", fused=True)
+    window.graph.view.setFocus()
+
+
 STATES: dict[str, Callable[[MainWindow, Store], None]] = {
     "busy": _busy,
     "compare": _compare,
@@ -229,6 +235,7 @@ STATES: dict[str, Callable[[MainWindow, Store], None]] = {
     "form": _form,
     "fusion": _fusion,
     "message": _message,
+    "plan": _plan,
     "session": _session,
     "table": _table,
 }

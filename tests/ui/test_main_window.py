@@ -347,6 +347,62 @@ class TestFiles:
         assert "missing.kx" in window.message.sentence
 
 
+class TestPlan:
+    def test_keys_take_edits_back_and_do_them_again(self, store: Store, window: MainWindow) -> None:
+        shift = Qt.KeyboardModifier.ShiftModifier
+        store.plan.set_link("scale", "mask", fused=True)
+        drawn = store.state.plans["attention"]
+        store.remove_run("sdpa")
+        press(window, Qt.Key.Key_Z, CTRL)
+        assert len(store.state.runs) == 3
+        press(window, Qt.Key.Key_Z, CTRL)
+        assert store.state.plans == {}
+        press(window, Qt.Key.Key_Z, CTRL | shift)
+        assert store.state.plans["attention"] == drawn
+        press(window, Qt.Key.Key_Y, CTRL)
+        assert len(store.state.runs) == 2
+
+    def test_the_plans_text_undoes_its_own_typing(self, store: Store, window: MainWindow) -> None:
+        store.plan.set_link("scale", "mask", fused=True)
+        field = window.graph.text.field
+        window.activateWindow()
+        field.setFocus()
+        press(field, Qt.Key.Key_End)
+        press(field, Qt.Key.Key_X)
+        press(field, Qt.Key.Key_Z, CTRL)
+        assert store.state.plans["attention"].shares("scale", "mask")
+
+    def test_escape_ends_asking_inductor(
+        self, qtbot: QtBot, store: Store, live: MainWindow
+    ) -> None:
+        qtbot.waitUntil(lambda: store.state.captured is not None, timeout=WAIT_MS)
+        object.__setattr__(store.state.parameters, "values", {"way": "hang"})
+        live.graph.inductor_requested.emit()
+        assert store.state.asking
+        assert live.header.run.isVisible()
+        press(live, Qt.Key.Key_Escape)
+        assert not store.state.asking
+
+    def test_a_plan_that_ran_is_exported_as_a_module(
+        self,
+        store: Store,
+        window: MainWindow,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        target = tmp_path / "mine"
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(target), ""))
+        store.plan.set_link("scale", "mask", fused=True)
+        window.graph.export_action.trigger()
+        assert "Run measures it" in window.message.sentence
+        text = store.state.plans["attention"].text
+        strategy = replace(parse_spec(f"plan:{text}"), plan=text)
+        store.add_runs([replace(compiled_attention("planned"), strategy=strategy)])
+        window.graph.export_action.trigger()
+        assert "explorer.backend" in (tmp_path / "mine.py").read_text()
+        assert "mine.py" in window.message.sentence
+
+
 class TestRunning:
     def test_run_by_key_and_by_button(self, qtbot: QtBot, store: Store, live: MainWindow) -> None:
         press(live, Qt.Key.Key_R, CTRL)
