@@ -1,8 +1,6 @@
 """The op graph as the control: real clicks, strokes and keys, and what the store makes of them."""
 
 import time
-from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -13,21 +11,12 @@ from pytestqt.qtbot import QtBot
 
 from explorer.model.fusion import all_in_one, each_alone
 from explorer.model.legality import check, cured
-from explorer.model.messages import GraphCaptured, GroupingFound
-from explorer.model.opgraph import OpGraph
+from explorer.model.messages import GroupingFound
 from explorer.model.planned import planned_bytes
-from explorer.model.run import (
-    CompileCost,
-    FusionGroup,
-    FusionRefusal,
-    RefusalReason,
-    Run,
-    StrategyInfo,
-)
 from explorer.model.units import format_bytes
 from explorer.ui.chain_picture import chain_picture
-from explorer.ui.graph_layout import LEAST_PILL_PX, Stop, why_rect
-from explorer.ui.graph_panel import CURE, GraphPanel, picture_of
+from explorer.ui.graph_layout import Stop
+from explorer.ui.graph_panel import CURE, GraphPanel
 from explorer.ui.graph_view import GraphView
 from explorer.ui.store import Store
 from explorer.ui.theme import DARK
@@ -35,17 +24,24 @@ from tests.fixtures_runs import (
     CPU_GRAPH,
     GPU_GRAPH,
     compiled_attention,
-    cpu_attention,
     eager_attention,
     sdpa_attention,
 )
 from tests.model.graphs import ADAM, RMS_NORM, graph_of
-from tests.ui.drive import NO_MODIFIER, click, press
-
-KEY, CTRL = Qt.Key, Qt.KeyboardModifier.ControlModifier
-LEFT = Qt.MouseButton.LeftButton
-SQUARE = GPU_GRAPH.tensor("scores").n_bytes
-MakePanel = Callable[[], GraphPanel]
+from tests.ui.drive import click, press
+from tests.ui.graph_drive import (
+    CTRL,
+    KEY,
+    SQUARE,
+    branched,
+    capture,
+    focus,
+    link,
+    plan,
+    show,
+    stroke,
+    to_link,
+)
 
 
 @pytest.fixture
@@ -64,64 +60,6 @@ def panel(qtbot: QtBot, store: Store) -> GraphPanel:
     """The panel with the captured graph of attention, no run yet."""
     capture(store, GPU_GRAPH)
     return show(qtbot, store)
-
-
-def capture(store: Store, graph: OpGraph) -> None:
-    store.set_captured(
-        GraphCaptured(
-            graph=graph, parameters=dict(store.state.parameters.values), estimate_bytes=1,
-            device="cpu",
-        )
-    )  # fmt: skip
-
-
-def show(qtbot: QtBot, store: Store, height: int = 480) -> GraphPanel:
-    panel = GraphPanel(store, can_run=True)
-    qtbot.addWidget(panel)
-    panel.resize(309, height)
-    panel.show()
-    return panel
-
-
-def branched(qtbot: QtBot, store: Store, graph: OpGraph = RMS_NORM) -> GraphPanel:
-    """The panel with a graph whose data goes past some ops."""
-    store.choose_chain("residual-rmsnorm")
-    capture(store, graph)
-    return show(qtbot, store)
-
-
-def link(view: GraphView, first: str, second: str) -> QPointF:
-    """The middle of the link between two ops."""
-    return QPointF(view.rect_between(first, second).center())
-
-
-def plan(store: Store) -> str:
-    """The text of the plan drawn by hand."""
-    return store.state.plans[store.state.chain].text
-
-
-def stroke(view: GraphView, *points: QPointF) -> None:
-    """Press at the first point, go over the others, and let go."""
-    QTest.mousePress(view, LEFT, NO_MODIFIER, points[0].toPoint())
-    for point in points[1:]:
-        QTest.mouseMove(view, point.toPoint())
-    QTest.mouseRelease(view, LEFT, NO_MODIFIER, points[-1].toPoint())
-
-
-def focus(panel: GraphPanel) -> GraphView:
-    panel.activateWindow()
-    panel.view.setFocus(Qt.FocusReason.TabFocusReason)
-    return panel.view
-
-
-def to_link(view: GraphView, place: int) -> None:
-    """Walk to the link below an op with the arrow keys."""
-    press(view, KEY.Key_Home)
-    for _ in range(200):
-        if view.current == Stop("link", place):
-            return
-        press(view, KEY.Key_Down)
-    pytest.fail(f"no way to link {place}")
 
 
 class TestMouse:
@@ -411,147 +349,6 @@ class TestText:
         assert "in between" in panel.callout.sentence
         click(panel.callout.remedy_button)
         assert plan(store) == "residual+square+mean+rsqrt+normalize|weight"
-
-
-def plan_run(*, parted: bool = False) -> Run:
-    """A run of the plan that fuses the four in the middle, made of one launch or of two."""
-    run = compiled_attention("planned")
-    launches = run.launches
-    if parted:
-        first = replace(launches[2], ops=("scale", "mask"))
-        second = replace(launches[2], ops=("softmax", "dropout"))
-        launches = (*launches[:2], first, second, launches[3])
-    middle = (2, 3) if parted else (2,)
-    groups = (
-        FusionGroup(ops=("qk",), bytes_read=1, bytes_written=SQUARE, launches=(1,)),
-        FusionGroup(
-            ops=("scale", "mask", "softmax", "dropout"), bytes_read=SQUARE,
-            bytes_written=SQUARE, launches=middle,
-        ),
-        FusionGroup(ops=("pv",), bytes_read=SQUARE, bytes_written=1, launches=(len(launches) - 1,)),
-    )  # fmt: skip
-    text = "qk|scale+mask+softmax+dropout|pv"
-    strategy = StrategyInfo(name="plan", option="scale+mask+softmax+dropout", plan=text)
-    return replace(run, strategy=strategy, groups=groups, launches=launches)
-
-
-class TestRuns:
-    def color_on_link(self, panel: GraphPanel, place: int) -> QColor:
-        """Inside a link's face, above its words."""
-        pill = panel.view.layout_now().pill(place)
-        image = panel.view.grab().toImage()
-        return image.pixelColor(round(pill.left()) + 12, round(pill.top() + LEAST_PILL_PX / 4))
-
-    def test_fused_links_are_filled_and_the_others_are_not(self, qtbot: QtBot, full: Store) -> None:
-        full.show_run("compile")
-        panel = show(qtbot, full)
-        assert self.color_on_link(panel, 1) == DARK.color("fused")
-        assert self.color_on_link(panel, 0) == DARK.color("sunken")
-        full.show_run("eager")
-        assert self.color_on_link(panel, 1) == DARK.color("sunken")
-
-    def test_before_a_run_the_graph_is_planned(self, qtbot: QtBot, store: Store) -> None:
-        panel = show(qtbot, store)
-        assert "softmax" in panel.view.accessibleDescription()
-        capture(store, GPU_GRAPH)
-        assert panel.hint.endswith("planned")
-        assert "planned" in panel.view.accessibleDescription()
-        store.add_runs([cpu_attention()])
-        assert panel.hint.endswith("modelled")
-        assert "DRAM" in panel.view.accessibleDescription()
-
-    def test_a_link_of_a_shown_run_starts_from_its_grouping(
-        self, qtbot: QtBot, full: Store
-    ) -> None:
-        full.show_run("compile")
-        panel = show(qtbot, full)
-        click(panel.view, link(panel.view, "qk", "scale"))
-        assert plan(full) == "qk+scale+mask+softmax+dropout|pv"
-        assert panel.hint.endswith("planned")
-        click(panel.view, link(panel.view, "qk", "scale"))
-        assert panel.hint.endswith("modelled"), "the plan is what the shown run did"
-
-    def test_showing_a_run_shows_its_graph_and_keeps_the_plan(
-        self, qtbot: QtBot, full: Store
-    ) -> None:
-        panel = show(qtbot, full)
-        click(panel.view, link(panel.view, "qk", "scale"))
-        full.show_run("compile")
-        assert panel.hint.endswith("modelled")
-        assert plan(full) == "qk+scale|mask|softmax|dropout|pv"
-        full.plan.show()
-        assert panel.title == "Your fusion"
-        assert panel.text.field.text() == plan(full)
-
-    def test_what_was_planned_stands_beside_what_was_made(self, qtbot: QtBot, store: Store) -> None:
-        store.add_runs([plan_run()])
-        panel = show(qtbot, store)
-        # Planned: 4 squares and 2 bytes. Made, by the arguments: scores and dropped there and back
-        # and 2 squares of random numbers are 6, and 100.7 MB of q, k, mask, v and out.
-        assert panel.title == "Your fusion"
-        assert panel.hint == "planned 4.29, made 6.54 GB"
-
-    def test_a_group_that_became_two_launches_is_drawn_as_two(
-        self, qtbot: QtBot, store: Store
-    ) -> None:
-        store.add_runs([plan_run(parted=True)])
-        picture, _ = picture_of(store.state)
-        assert picture is not None
-        assert picture.parted == ((1, 4),)
-        assert picture.groups == ((1, 2), (3, 4))
-
-    def test_another_recordings_chain_is_chosen_when_its_link_is_touched(
-        self, qtbot: QtBot, full: Store
-    ) -> None:
-        full.choose_chain("swiglu")
-        full.show_run("compile")
-        panel = show(qtbot, full)
-        click(panel.view, link(panel.view, "qk", "scale"))
-        assert full.state.chain == "attention"
-        assert plan(full) == "qk+scale+mask+softmax+dropout|pv"
-
-    def test_another_chain_shows_its_own_graph(self, qtbot: QtBot, full: Store) -> None:
-        panel = show(qtbot, full)
-        full.choose_chain("residual-rmsnorm")
-        capture(full, RMS_NORM)
-        assert "residual" in panel.view.accessibleDescription()
-        click(panel.view, link(panel.view, "square", "mean"))
-        assert plan(full) == "residual|square+mean|rsqrt|normalize|weight"
-        full.choose_chain("attention")
-        assert "attention" not in full.state.plans
-
-
-class TestWhy:
-    @pytest.fixture
-    def refused(self, qtbot: QtBot, store: Store) -> GraphPanel:
-        refusal = FusionRefusal(
-            first="qk", second="scale", sentence="A matmul is a kernel of its own.",
-            raw="cannot fuse buf0 with buf1: is extern", reason=RefusalReason.MATMUL,
-        )  # fmt: skip
-        run = compiled_attention()
-        cost = CompileCost(first_call_s=1.0, refusals=(refusal,))
-        store.add_runs([replace(run, compile=cost)])
-        return show(qtbot, store)
-
-    def test_hovering_says_why(self, refused: GraphPanel) -> None:
-        told = refused.view.text_at(link(refused.view, "qk", "scale"))
-        assert "A matmul is a kernel of its own." in told
-
-    def test_the_mark_and_w_open_the_sentence_and_raw_is_a_click_away(
-        self, store: Store, refused: GraphPanel
-    ) -> None:
-        view = refused.view
-        click(view, why_rect(view.layout_now().pill(0)).center())
-        assert store.state.plans == {}
-        assert refused.callout.sentence == "A matmul is a kernel of its own."
-        assert not refused.callout.raw.isVisible()
-        click(refused.callout.raw_button)
-        assert refused.callout.raw.isVisible()
-        assert "is extern" in refused.callout.raw.toPlainText()
-        refused.callout.close_it()
-        to_link(focus(refused), 0)
-        press(view, KEY.Key_W)
-        assert refused.callout.isVisible()
 
 
 def test_a_switch_is_painted_within_a_frame(qtbot: QtBot, store: Store) -> None:
