@@ -9,8 +9,8 @@ from explorer.model.run import Run
 def reference_fault(run: Run) -> str | None:
     """Say which name leads nowhere or is held twice, or None if there is no such name.
 
-    Looked at are the tensors of the graph's ops and of the launches' accesses, and the ops that
-    launches and loop nests carry out.
+    Looked at are the tensors of the graph's ops and of the launches' accesses, the ops that
+    launches, loop nests and fusion groups carry out, and the launches that carry out a group.
     """
     for kind, names in (
         ("tensor of the graph", [tensor.id for tensor in run.graph.tensors]),
@@ -32,6 +32,10 @@ def reference_fault(run: Run) -> str | None:
         for where, name in named:
             if name not in known:
                 return f"{where} names the {kind} {name!r}, which it does not hold"
+    for i, group in enumerate(run.groups):
+        place = next((place for place in group.launches if place >= len(run.launches)), None)
+        if place is not None:
+            return f"groups[{i}] names the launch {place}, which it does not hold"
     return None
 
 
@@ -52,6 +56,8 @@ def _carried_out(run: Run) -> Iterator[tuple[str, str]]:
         yield from _at(f"launches[{i}]", launch.ops)
         for nest in launch.loop_nests:
             yield from _at(f"launches[{i}]", nest.ops)
+    for i, group in enumerate(run.groups):
+        yield from _at(f"groups[{i}]", group.ops)
 
 
 def _at(where: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ import pytest
 
 from explorer.model.errors import RecordingError
 from explorer.model.references import reference_fault
-from explorer.model.run import Access, LoopNest, Run
+from explorer.model.run import Access, FusionGroup, LoopNest, Run
 from explorer.recording import parse_recording, runs_to_plain
 from tests.fixtures_runs import all_runs, eager_attention
 
@@ -37,6 +37,13 @@ FAULTY = {
     "launches[0] names the op 'tanh'": with_launch(ops=("tanh",)),
     "launches[0] names the op 'sinh'": with_launch(
         loop_nests=(LoopNest(name="n", ops=("sinh",), bytes_read=0, bytes_written=0),)
+    ),
+    "groups[0] names the op 'cosh'": replace(
+        eager_attention(), groups=(FusionGroup(ops=("cosh",), bytes_read=0, bytes_written=0),)
+    ),
+    "groups[0] names the launch 6, which it does not hold": replace(
+        eager_attention(),
+        groups=(FusionGroup(ops=("qk",), bytes_read=0, bytes_written=0, launches=(5, 6)),),
     ),
     "it holds two of the tensor 'q'": replace(
         eager_attention(), tensors=(*eager_attention().tensors, eager_attention().tensors[0])
