@@ -23,7 +23,7 @@ from explorer.model.fusion import (
 )
 from explorer.model.opgraph import OpGraph
 from explorer.model.run import Pedigree, Run, Samples
-from explorer.model.strategies import PLAN
+from explorer.model.strategies import PLAN, parse_spec
 from explorer.model.traffic import Traffic, peak_bytes, run_traffic
 
 SAME_TRAFFIC_SHARE = 0.01
@@ -59,7 +59,7 @@ class SweepPoint:
     @property
     def text(self) -> str:
         """The plan written out, or how the strategy is called."""
-        return self.plan.text if self.plan else self.run.strategy.title or self.run.strategy.spec
+        return self.plan.text if self.plan else parse_spec(self.run.strategy.spec).title
 
     @property
     def traffic(self) -> int | None:

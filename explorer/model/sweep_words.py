@@ -94,8 +94,9 @@ def pedigree_words(sweep: Sweep) -> str:
     """Where the bytes come from, and why not from counters: for a heading."""
     if sweep.pedigree is None:
         return "bytes not known alike for every plan"
-    if sweep.pedigree is Pedigree.COUNTED:
-        return "bytes counted"
+    counted = [p for p in sweep.points if p.run.counters is not None and p.run.counters.joined]
+    if sweep.pedigree is Pedigree.COUNTED or not counted:
+        return f"bytes {sweep.pedigree.value}"
     return f"bytes {sweep.pedigree.value}, as not every plan's were counted"
 
 

@@ -91,7 +91,7 @@ def _sentence(state: State) -> str:
         return about
     links = count.bit_length() - 1
     return (
-        f"{about} {state.chain_descriptor.title} has {count} plans: "
+        f"{about}\n{state.chain_descriptor.title}: {count} plans, "
         f"{links} link{'s' if links > 1 else ''}, each fused or through memory."
     )
 

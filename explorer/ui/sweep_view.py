@@ -262,7 +262,8 @@ class SweepView(QWidget):
     def _share_room(self) -> None:
         """Write out what there is room for; give the list what it wants and the plot the rest."""
         needed = self._findings.heightForWidth(max(self.width() - 20, 1))
-        is_tall = needed <= WORDS_SHARE * self.height()
+        has_several = "\n" in self._findings.text()
+        is_tall = has_several and needed <= WORDS_SHARE * self.height()
         self._findings.setVisible(is_tall)
         self._heading.setVisible(not is_tall)
         share = TALL_LIST_SHARE if is_tall else LIST_SHARE
