@@ -23,7 +23,7 @@ from explorer.model.strategies import PLAN, plan_spec
 from explorer.model.tensor import TensorRole
 
 _BUDGET_S = 2.0
-_SLICE_BYTES = 256 << 20
+_SLICE_BYTES = 64 << 20
 _HELD_BYTES = 1 << 30
 
 

@@ -19,10 +19,12 @@ from explorer.engine.chain_functions.base import (
     SliceIndex,
 )
 from explorer.engine.chain_functions.randomness import (
+    LOOK_BYTES,
     Dropout,
     check,
     kept_check,
     look_at,
+    look_elements,
     spread,
 )
 from explorer.engine.chain_functions.scores import (
@@ -35,11 +37,6 @@ from explorer.engine.chain_functions.scores import (
 )
 from explorer.engine.prepared import ChainFunction
 from explorer.model.run import DistributionCheck
-
-_LOOK_BYTES = 8 << 20
-"""A slice of the truth while dropout is checked: small, so that several heads are looked at."""
-_LOOK_ELEMENTS = 1 << 22
-"""Scores to compute in fp64 for that: a tenth of a second on a processor."""
 
 
 def attention(
@@ -207,10 +204,11 @@ def distribution(
         whole = slice(0, columns)
         kept = look_at(
             dropout,
-            _cut(reference(parameters, inputs, _LOOK_BYTES), columns),
+            _cut(reference(parameters, inputs, LOOK_BYTES), columns),
             result=lambda index: dropped[index][..., whole],
             as_written=lambda index: slice_as_written(parameters, inputs, index, 0)[..., whole],
-            max_elements=_LOOK_ELEMENTS * columns // s.seq_len,
+            # What is not looked at of a row has to be computed all the same.
+            max_elements=look_elements(dropped.device) * columns // s.seq_len,
         )
         for name in flat:
             inputs[name].zero_()
@@ -238,7 +236,7 @@ def _uniform_checks(
     else:
         keys = torch.full((1, 1), float(s.seq_len), device=dropped.device, dtype=torch.float64)
     n, n_kept, total = dropped.numel(), 0, 0.0
-    heads = max(1, _LOOK_ELEMENTS // (dropped.shape[-2] * columns))
+    heads = max(1, look_elements(dropped.device) // (dropped.shape[-2] * columns))
     together = dropped.flatten(0, 1)
     for start in range(0, together.shape[0], heads):
         part = together[start : start + heads]

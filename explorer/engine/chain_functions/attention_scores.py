@@ -15,7 +15,7 @@ from explorer.engine.chain_functions.base import (
     ReferenceSlice,
     SliceIndex,
 )
-from explorer.engine.chain_functions.randomness import Dropout, look_at
+from explorer.engine.chain_functions.randomness import LOOK_BYTES, Dropout, look_at, look_elements
 from explorer.engine.chain_functions.scores import (
     filled,
     mask_specs,
@@ -27,10 +27,6 @@ from explorer.engine.prepared import ChainFunction
 from explorer.model.run import DistributionCheck
 
 SCALE = 1.0 / math.sqrt(HEAD_DIM)
-_LOOK_BYTES = 8 << 20
-"""A slice of the truth while dropout is checked: small, so that several heads are looked at."""
-_LOOK_ELEMENTS = 1 << 22
-"""Enough to tell 230 of 256 kept from nine tenths, by twice five standard deviations."""
 
 
 def attention_scores(
@@ -113,10 +109,10 @@ def distribution(
     dropped = call()
     kept = look_at(
         Dropout(p=s.dropout, resolution=resolution, dtype=s.dtype),
-        reference(parameters, inputs, _LOOK_BYTES),
+        reference(parameters, inputs, LOOK_BYTES),
         result=lambda index: dropped[index],
         as_written=lambda index: slice_as_written(parameters, inputs, index, 0),
-        max_elements=_LOOK_ELEMENTS,
+        max_elements=look_elements(dropped.device),
     )
     return (kept.kept_check(), *kept.value_checks())
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 
 from explorer.engine.chain_functions.base import ReferenceSlice
-from explorer.engine.measure.tolerance import allowed_error
+from explorer.engine.measure.tolerance import allowed_error, largest_abs
 from explorer.model.run import Accuracy, DistributionCheck
 
 
@@ -78,10 +78,10 @@ def compute_reference(
     covered = 0
     largest: dict[int, float] = {}
     for part in slices:
-        values = part.values.cpu()
+        values = _in_host_memory(part.values)
         taken.append(ReferenceSlice(index=part.index, values=values, output=part.output))
         covered += values.numel()
-        largest[part.output] = max(largest.get(part.output, 0.0), float(values.abs().max()))
+        largest[part.output] = max(largest.get(part.output, 0.0), largest_abs(values))
         is_used_up = time.perf_counter() - started_s > budget_s or covered * 8 > max_bytes
         if is_used_up and len(largest) >= n_results:
             break
@@ -91,6 +91,13 @@ def compute_reference(
         max_abs=largest,
         seconds=time.perf_counter() - started_s,
     )
+
+
+def _in_host_memory(values: torch.Tensor) -> torch.Tensor:
+    """A copy that every strategy can fetch fast: pinned, where it comes from a GPU."""
+    if not values.is_cuda:
+        return values
+    return torch.empty_like(values, device="cpu", pin_memory=True).copy_(values)
 
 
 def errors_of(results: Sequence[torch.Tensor], reference: Reference) -> Errors:
@@ -109,8 +116,9 @@ def errors_by_slices(
     """
     sums: dict[int, _Sum] = {}
     for part in reference.slices:
-        got = slice_of(part).double()
-        sums.setdefault(part.output, _Sum()).add(got - part.values.to(got.device))
+        got = slice_of(part)
+        difference = part.values.to(got.device, non_blocking=True) - got
+        sums.setdefault(part.output, _Sum()).add(difference)
     return {output: each.error for output, each in sums.items()}
 
 
@@ -124,15 +132,18 @@ class _Sum:
     not_finite: int = 0
 
     def add(self, difference: torch.Tensor) -> None:
+        largest = largest_abs(difference)
         # NaN would get lost in max().
-        if not math.isfinite(float(difference.abs().max())):
+        if not math.isfinite(largest):
             is_finite = difference.isfinite()
             self.not_finite += int((~is_finite).sum())
             difference = difference[is_finite]
-        if difference.numel():
-            self.largest = max(self.largest, float(difference.abs().max()))
-            self.squares += float(difference.square().sum())
-            self.n_elements += difference.numel()
+            if not difference.numel():
+                return
+            largest = largest_abs(difference)
+        self.largest = max(self.largest, largest)
+        self.squares += float(torch.linalg.vector_norm(difference)) ** 2
+        self.n_elements += difference.numel()
 
     @property
     def error(self) -> Error:

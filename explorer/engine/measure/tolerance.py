@@ -1,6 +1,12 @@
-"""How far a result may lie from the reference: the one rule, for values and for what is kept."""
+"""How far a result lies from the reference, and may: one rule, for values and for what is kept."""
 
 import torch
+
+
+def largest_abs(values: torch.Tensor) -> float:
+    """The largest absolute value, NaN if there is one; in one pass, and without a copy."""
+    low, high = values.aminmax()
+    return float(torch.maximum(-low, high))
 
 
 def allowed_error(eager_max_abs: float | None, largest: float, dtype: torch.dtype) -> float:
