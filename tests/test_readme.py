@@ -91,7 +91,9 @@ def test_make_run_and_the_examples(checkout_copy: Path) -> None:
     environ["PATH"] = f"{checkout_copy / '.venv' / 'bin'}{os.pathsep}{environ['PATH']}"
     for command in (*shell_blocks()[1], *shell_blocks()[2]):
         done = run_command(command, checkout_copy, environ)
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        # On a machine that does other things too, a time may well be worse than a minute ago.
+        may_be_worse = " check " in command and " got worse." in done.stdout
+        assert done.returncode == int(may_be_worse), f"{command}\n{done.stdout}{done.stderr}"
         assert done.stdout.strip() or " export " in command, f"{command} printed nothing"
     assert (checkout_copy / "scene.png").read_bytes().startswith(PNG_SIGNATURE)
     assert "explorer.backend(PLAN)" in (checkout_copy / "plan.py").read_text(encoding="utf-8")

@@ -144,8 +144,9 @@ def _name(run: Run) -> str:
 
 
 def _table(found: Sequence[Worsening]) -> list[str]:
+    chains = dict.fromkeys(each.before.chain.name for each in found)
     columns = [
-        Column(title="chain", is_text=True),
+        *([Column(title="chain", is_text=True)] if len(chains) > 1 else []),
         Column(title="run", is_text=True),
         Column(title="before", group="read + written"),
         Column(title="now", group="read + written"),
@@ -158,7 +159,7 @@ def _table(found: Sequence[Worsening]) -> list[str]:
     ]
     rows = [
         [
-            each.before.chain.name,
+            *([each.before.chain.name] if len(chains) > 1 else []),
             shortened(_name(each.before), NAME_WIDTH),
             *_bytes_cells(each.n_bytes),
             *_time_cells(each.time),
@@ -168,7 +169,10 @@ def _table(found: Sequence[Worsening]) -> list[str]:
     ]
     notes = dict.fromkeys(note for each in found for note in each.notes)
     worse = sum(bool(each.faults) for each in found)
+    devices = dict.fromkeys(each.now.device.name for each in found)
     return [
+        f"{', '.join(chains)} on {', '.join(devices)}, as recorded and now",
+        "",
         *render(columns, rows),
         *notes,
         f"{worse} of {len(found)} runs got worse." if worse else "No run got worse.",

@@ -45,9 +45,11 @@ def test_what_is_as_it_was_passes(cli: Callable[..., Outcome], tmp_path: Path) -
     done = cli("check", path)
     assert done.code == 0
     assert "No run got worse." in done.out
-    rows = [line.split() for line in done.out.splitlines() if line.startswith("attention ")]
+    assert done.out.startswith("attention on Two-core test processor, as recorded and now\n\n")
+    assert max(map(len, done.out.splitlines())) <= 120
+    rows = [line.split() for line in done.out.splitlines() if line.startswith("qk|")]
     # The plans alone, each by its text rather than by what its preset means today.
-    assert [row[1] for row in rows] == [ALONE, FUSED]
+    assert [row[0] for row in rows] == [ALONE, FUSED]
     assert all(row[-1] == "ok" for row in rows)
     assert f"plan:{ALONE}: done" in done.err
 
