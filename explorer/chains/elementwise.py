@@ -32,11 +32,11 @@ ELEMENTWISE = Chain(
     formula="((x · 1.25 + 0.5) · 0.8 − 0.4) …",
     parameters=(
         elements("Numbers in x."),
+        float_dtype("Type of x."),
         Parameter(
             name="k", kind="int", cuda_default=8, cpu_default=8, minimum=1, maximum=MOST_OPS,
             sentence="How many ops.",
         ),
-        float_dtype("Type of x."),
     ),
     all_ops=tuple(_op(number) for number in range(1, MOST_OPS + 1)),
     length_parameter="k",

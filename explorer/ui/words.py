@@ -65,18 +65,21 @@ def run_title(run: Run) -> str:
 
 
 def parameters_text(parameters: Mapping[str, Scalar]) -> str:
-    """A setting on one line: sizes joined by ×, then its words: ``2 × 16 · bf16 · mask none``."""
-    sizes = [
-        f"{value:,}"
-        for value in parameters.values()
-        if isinstance(value, int) and not isinstance(value, bool)
-    ]
-    rest = [
-        # A type of number says by itself what it is.
-        value if name == "dtype" else f"{name} {value}"
-        for name, value in parameters.items()
-        if isinstance(value, str)
-    ]
+    """A setting on one line: sizes joined by ×, then its words: ``2 × 16 · bf16 · mask none``.
+
+    Whole numbers are sizes up to the type of number; what comes behind it is told by name.
+    """
+    sizes: list[str] = []
+    rest: list[str] = []
+    for name, value in parameters.items():
+        if isinstance(value, str):
+            # A type of number says by itself what it is.
+            rest.append(value if name == "dtype" else f"{name} {value}")
+        elif isinstance(value, int) and not isinstance(value, bool):
+            if rest:
+                rest.append(f"{name} {value:,}")
+            else:
+                sizes.append(f"{value:,}")
     return SEPARATOR.join([" × ".join(sizes), *rest] if sizes else rest)
 
 

@@ -245,8 +245,8 @@ def _draw_nests(canvas: Canvas, card: Card, nests: Sequence[LoopNest]) -> None:
     if card.has_label:
         head = QRectF(chip.x(), chip.y() + 3 * u, chip.width() - 9 * u, 18 * u)
         head.setLeft(head.left() + canvas.text_width("caches + registers", 13) + 24 * u)
-        told = f"{len(nests)} loop nests"
-        at_length = f"{told}, no times of their own"
+        told = f"{len(nests)} loop nest{'s' * (len(nests) > 1)}"
+        at_length = f"{told}, no times of {'their' if len(nests) > 1 else 'its'} own"
         if canvas.text_width(at_length, 13) <= head.width():
             told = at_length
         canvas.text(head, told, 13, "muted", align=RIGHT)
