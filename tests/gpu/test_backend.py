@@ -1,9 +1,12 @@
 """The backend on the GPU: training with dropout, updates in place, groups as kernels."""
 
+import functools
+
 import pytest
 import torch
 
 import explorer
+from explorer.engine.measure.trace import trace
 
 pytestmark = [
     pytest.mark.gpu,
@@ -61,12 +64,6 @@ def test_each_group_is_a_kernel_of_its_own() -> None:
         call = explorer.backend(plan).compile(scores)
         torch.testing.assert_close(call(*given), scores(*given))
         call(*given)
-        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiled:
-            call(*given)
-            torch.cuda.synchronize()
-        launched = [
-            event.name
-            for event in profiled.events()
-            if event.device_type.name == "CUDA" and event.name.startswith("triton_")
-        ]
+        events = trace(functools.partial(call, *given))
+        launched = [event.name for event in events if event.name.startswith("triton_")]
         assert len(launched) == count, launched
