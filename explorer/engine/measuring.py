@@ -29,6 +29,7 @@ from explorer.engine.prepared import Prepared
 from explorer.engine.progress import ProgressReporter
 from explorer.engine.run_maker import RunMaker
 from explorer.engine.strategies import Built, Strategy
+from explorer.model.comparison import check_words
 from explorer.model.device import Clocks
 from explorer.model.messages import Stage
 from explorer.model.run import (
@@ -262,7 +263,13 @@ class Measuring:
             if not is_out_of_memory(failure):
                 raise
             complaint = f"There was too little memory to find the error of {strategy.spec}."
-            return dataclasses.replace(compared, complaints=(*compared.complaints, complaint))
+            # Without an error there is no accuracy in the run to hold them.
+            wrong = (check for check in compared.checks if not check.passed)
+            found = (
+                f"The randomness of {strategy.spec} is wrong: {check_words(c)}." for c in wrong
+            )
+            complaints = (*compared.complaints, complaint, *found)
+            return dataclasses.replace(compared, complaints=complaints)
 
     def _accuracy(self, compared: _Compared) -> Accuracy | None:
         if self.comparison is None or compared.errors is None:

@@ -423,6 +423,30 @@ def test_without_memory_for_the_accuracy_the_rest_of_the_run_stands(
     assert eager.accuracy is not None
 
 
+def test_wrong_randomness_is_told_even_where_there_is_no_room_for_the_error(
+    engine: Session,
+    monkeypatch: pytest.MonkeyPatch,
+    break_with: Callable[[Callable[[Prepared], Built]], None],
+) -> None:
+    def build(prepared: Prepared) -> Built:
+        def call() -> torch.Tensor:
+            with torch.no_grad():
+                return only(prepared.function(*prepared.inputs.values())) * 0.5
+
+        return Built(call=call)
+
+    break_with(build)
+    monkeypatch.setattr(Comparison, "measure_eager", lambda _self, *, whole: None)
+    once_without_memory(monkeypatch, Comparison, "errors")
+    [run] = runs(engine, "broken")
+    assert run.accuracy is None
+    assert "There was too little memory to find the error of broken." in run.warnings
+    assert any(
+        warning.startswith("The randomness of broken is wrong: mean after dropout")
+        for warning in run.warnings
+    )
+
+
 def test_without_memory_for_the_inputs_each_strategy_says_so(
     engine: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
