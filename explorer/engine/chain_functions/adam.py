@@ -57,11 +57,14 @@ def input_specs(parameters: Parameters) -> dict[str, InputSpec]:
 
 
 def make_inputs(parameters: Parameters, device: torch.device, seed: int) -> dict[str, torch.Tensor]:
-    """Normal p, g and m, made on the device; v as nine steps of such gradients leave it."""
+    """Normal p, g and m, made on the device; v about as nine steps of such gradients leave it.
+
+    No v is nearly zero, as it would not be after several steps: p then moves by about the rate.
+    """
     inputs = normal_inputs(input_specs(parameters), device, seed)
     inputs["p"].mul_(_P_SCALE)
     inputs["m"].mul_(_M_SCALE)
-    inputs["v"].square_().mul_(1 - BETA2 ** (STEP - 1))
+    inputs["v"].square_().add_(1.0).mul_((1 - BETA2 ** (STEP - 1)) / 2)
     return inputs
 
 
