@@ -1,6 +1,7 @@
 """A fusion plan: each group of ops is compiled by Inductor on its own."""
 
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -123,7 +124,10 @@ def _builder(option: str) -> Callable[[Prepared], Built]:
                 for place, (piece, had) in enumerate(zip(partition.pieces, compiled, strict=True))
             ),
         )
-        built.call()
+        with warnings.catch_warnings():
+            # Kernels are tuned when first run, and what tunes them warns of settings.
+            warnings.simplefilter("ignore")
+            built.call()
         return built
 
     return build
