@@ -155,7 +155,11 @@ class PiecewiseCall:
         self._results = [(slot(v), None) if isinstance(v, fx.Node) else (None, v) for v in results]
         kept |= {place for place, _ in self._results if place is not None}
         self._steps = [
-            (call, [slot(n) for n in piece.inputs], [slot(n) for n in piece.outputs])
+            (
+                call,
+                [slot(n) for n in piece.inputs],
+                [(slot(n), number) for number, n in enumerate(piece.outputs)],
+            )
             for call, piece in zip(calls, partition.pieces, strict=True)
         ]
         last = {place: step for step, (_, taken, _) in enumerate(self._steps) for place in taken}
@@ -176,8 +180,11 @@ class PiecewiseCall:
             given = [values[place] for place in taken]
             for place in freed:
                 values[place] = None
-            for place, value in zip(made, call(given), strict=True):
-                values[place] = value
+            computed = call(given)
+            for place, number in made:
+                values[place] = computed[number]
+            # Else it would be held while the next piece runs.
+            del computed
         results = [value if place is None else values[place] for place, value in self._results]
         return results if self._tail is None else list(self._tail(*results))
 

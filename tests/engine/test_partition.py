@@ -3,6 +3,7 @@
 import itertools
 import random
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from explorer.engine.partition import (
     Partition,
     PartitionError,
     Piece,
+    PiecewiseCall,
     compute_nodes,
     split,
     updates_of,
@@ -137,6 +139,24 @@ def test_a_group_around_another_op_is_refused_and_both_are_named() -> None:
         split(graph, [[n for n in compute_nodes(graph) if "exp" in str(n.target)] + [last]])
     assert {first, between, last} <= set(caught.value.nodes)
     assert f"{between.name}" in str(caught.value)
+
+
+def test_a_value_is_let_go_of_when_it_was_last_used() -> None:
+    graph, [x] = exported(lambda a: ((a * 2).exp() + 1).sin(), torch.ones(4))
+    partition = split(graph, [])
+    left: list[bool] = []
+
+    def call_of(module: Graph) -> Callable[[list[Any]], tuple[Any, ...]]:
+        def call(values: list[Any]) -> tuple[Any, ...]:
+            computed = module(*values)
+            held = weakref.ref(values.pop())
+            left.append(held() is not None)
+            return tuple(computed)
+
+        return call
+
+    PiecewiseCall(partition, [call_of(piece.module) for piece in partition.pieces])(x)
+    assert left == [True, False, False, False]  # the input is the caller's
 
 
 def test_a_tensor_updated_several_times_in_one_group_is_stored_once() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from explorer.engine.cupti.counters import RangeBytes
 from explorer.engine.measure.calls import CallKind, RecordedCall
+from explorer.engine.measure.generated import read_module
 from explorer.engine.measure.naming import Named, NamedCall
 from explorer.engine.measure.provenance import CallOrigin, Origins
 from explorer.engine.measure.trace import GpuEvent, Slot
@@ -35,12 +36,35 @@ class Recorded:
     def launches(self) -> tuple[Launch, ...]:
         """One launch a call, without times and counted bytes."""
         titles = _titles(self.calls, self.origins.calls, self.named.calls)
+        _, keys = generated_sources(self.calls)
         return tuple(
-            _launch(call, origin, named, title)
-            for call, origin, named, title in zip(
-                self.calls, self.origins.calls, self.named.calls, titles, strict=True
+            _launch(call, origin, named, title, key)
+            for call, origin, named, title, key in zip(
+                self.calls, self.origins.calls, self.named.calls, titles, keys, strict=True
             )
         )
+
+
+def generated_sources(
+    calls: Sequence[RecordedCall],
+) -> tuple[dict[str, str], tuple[str | None, ...]]:
+    """The source of each generated kernel by key, and the key of each call's.
+
+    The key is the kernel's name; kernels of several modules that have one name, such as a
+    multiplication in two groups of a plan, are numbered where their sources differ.
+    """
+    sources: dict[str, str] = {}
+    keys: list[str | None] = []
+    for call in calls:
+        kernels = read_module(call.module).kernels if call.module is not None else {}
+        if call.kind is CallKind.ATEN or call.name not in kernels:
+            keys.append(None)
+            continue
+        key, number, source = call.name, 2, kernels[call.name].source
+        while sources.setdefault(key, source) != source:
+            key, number = f"{call.name} ({number})", number + 1
+        keys.append(key)
+    return sources, tuple(keys)
 
 
 def with_times(launches: Sequence[Launch], slots: Sequence[Slot]) -> tuple[Launch, ...]:
@@ -152,10 +176,11 @@ def _as_traced(launch: Launch, event: GpuEvent, slot: Slot) -> Launch:
     )
 
 
-def _launch(call: RecordedCall, origin: CallOrigin, named: NamedCall, title: str) -> Launch:
+def _launch(
+    call: RecordedCall, origin: CallOrigin, named: NamedCall, title: str, code: str | None
+) -> Launch:
     read = sum(access.bytes_read for access in named.accesses)
     written = sum(access.bytes_written for access in named.accesses)
-    is_generated = call.kind is not CallKind.ATEN
     # Of a compiled call whose compilation was not seen, it is unknown what it is there for.
     is_known = call.module is None or origin.notes is not None
     return Launch(
@@ -168,7 +193,7 @@ def _launch(call: RecordedCall, origin: CallOrigin, named: NamedCall, title: str
         stays_on_chip=named.stays_on_chip,
         spills=call.spills,
         is_helper=is_known and not origin.ops,
-        code=call.name if is_generated else None,
+        code=code,
         loop_nests=named.loop_nests,
     )
 

@@ -15,6 +15,7 @@ from explorer.engine.cupti.counters import RangeBytes
 from explorer.engine.internals import InternalMovedError
 from explorer.engine.measure.assemble import (
     Recorded,
+    generated_sources,
     on_gpu,
     traced_alone,
     with_counts,
@@ -22,7 +23,6 @@ from explorer.engine.measure.assemble import (
 )
 from explorer.engine.measure.calls import RecordedCall
 from explorer.engine.measure.counting import Call, Counted, CounterSource, count_launches
-from explorer.engine.measure.generated import read_module
 from explorer.engine.measure.naming import name_tensors
 from explorer.engine.measure.observe_compile import CompileObservation
 from explorer.engine.measure.provenance import find_origins, source_file
@@ -290,11 +290,7 @@ class _Recorder:
     ) -> LaunchRecord:
         """Put it all together; ``made_by`` is the call behind each launch."""
         calls = () if recorded is None else recorded.calls
-        code = {
-            call.name: read_module(call.module).kernels[call.name].source
-            for call in calls
-            if call.module is not None and call.name in read_module(call.module).kernels
-        }
+        code, _ = generated_sources(calls)
         timed = [
             (launch.start_us, launch.duration_us)
             for launch in launches
