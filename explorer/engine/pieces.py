@@ -149,13 +149,21 @@ def _code_of(value: object) -> str:
 def _settings_of_torch() -> bytes:
     from torch._inductor import config
 
-    matmul = torch.backends.cuda.matmul
+    backends = torch.backends
+    matmul = backends.cuda.matmul
     settings = (
+        # What an operator makes of whole numbers, or of a number alone, is of this type.
+        torch.get_default_dtype(),
         torch.get_num_threads(),
-        torch.get_float32_matmul_precision(),
+        # Not get_float32_matmul_precision: it raises where a program has set one of these.
+        matmul.fp32_precision,
+        backends.cudnn.conv.fp32_precision,
+        backends.mkldnn.matmul.fp32_precision,
+        backends.mkldnn.enabled,
         matmul.allow_fp16_reduced_precision_reduction,
         matmul.allow_bf16_reduced_precision_reduction,
         torch.are_deterministic_algorithms_enabled(),
+        torch.utils.deterministic.fill_uninitialized_memory,
     )
     get_hash: Callable[[], bytes] = config.get_hash
     return get_hash() + repr(settings).encode()

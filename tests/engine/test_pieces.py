@@ -91,6 +91,36 @@ def test_what_a_piece_depends_on_is_in_its_key() -> None:
     assert content_key(piece.module, PLAN_OPTIONS) == usual
 
 
+@pytest.mark.parametrize(
+    ("owner", "name", "value"),
+    [
+        (torch.backends.cuda.matmul, "fp32_precision", "tf32"),
+        (torch.backends.mkldnn, "enabled", False),
+        (torch.utils.deterministic, "fill_uninitialized_memory", False),
+    ],
+)
+def test_what_is_set_in_torch_is_in_the_key(owner: object, name: str, value: object) -> None:
+    [piece] = pieces_of("elementwise", elements=64, k=1)
+    usual = content_key(piece.module, PLAN_OPTIONS)
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        assert content_key(piece.module, PLAN_OPTIONS) != usual
+    finally:
+        setattr(owner, name, before)
+    assert content_key(piece.module, PLAN_OPTIONS) == usual
+
+
+def test_the_default_type_is_in_the_key() -> None:
+    [piece] = pieces_of("elementwise", elements=64, k=1)
+    usual = content_key(piece.module, PLAN_OPTIONS)
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert content_key(piece.module, PLAN_OPTIONS) != usual
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def test_the_piece_that_was_not_asked_for_longest_goes_first(nothing_compiles: Compiled) -> None:
     cache = PieceCache(most=2)
     one, two, three, _ = pieces_of("elementwise", elements=64, k=4)
