@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -39,6 +40,16 @@ PLAN_OPTIONS: Mapping[str, Any] = {
 }
 """Inductor's settings for a group of a fusion plan."""
 
+_TORCHS_SETTINGS = attrgetter(
+    # Not get_float32_matmul_precision, which raises where a program has set one of these.
+    "backends.cuda.matmul.fp32_precision",
+    "backends.cudnn.conv.fp32_precision",
+    "backends.mkldnn.matmul.fp32_precision",
+    "backends.mkldnn.enabled",
+    "backends.cuda.matmul.allow_fp16_reduced_precision_reduction",
+    "backends.cuda.matmul.allow_bf16_reduced_precision_reduction",
+    "utils.deterministic.fill_uninitialized_memory",
+)
 _MOST_PIECES = 512
 _FAKE_TENSORS = "torch._subclasses.fake_tensor:FakeTensorMode"
 _NO_FAKE_TENSORS = "torch._subclasses.fake_tensor:unset_fake_temporarily"
@@ -149,21 +160,12 @@ def _code_of(value: object) -> str:
 def _settings_of_torch() -> bytes:
     from torch._inductor import config
 
-    backends = torch.backends
-    matmul = backends.cuda.matmul
     settings = (
         # What an operator makes of whole numbers, or of a number alone, is of this type.
         torch.get_default_dtype(),
         torch.get_num_threads(),
-        # Not get_float32_matmul_precision: it raises where a program has set one of these.
-        matmul.fp32_precision,
-        backends.cudnn.conv.fp32_precision,
-        backends.mkldnn.matmul.fp32_precision,
-        backends.mkldnn.enabled,
-        matmul.allow_fp16_reduced_precision_reduction,
-        matmul.allow_bf16_reduced_precision_reduction,
         torch.are_deterministic_algorithms_enabled(),
-        torch.utils.deterministic.fill_uninitialized_memory,
+        *_TORCHS_SETTINGS(torch),
     )
     get_hash: Callable[[], bytes] = config.get_hash
     return get_hash() + repr(settings).encode()
