@@ -133,9 +133,7 @@ class PlanBackend:
         call = self._call(module, partition)
 
         def boxed(inputs: list[Any]) -> list[Any]:
-            given = tuple(inputs)
-            inputs.clear()
-            results: list[Any] = call(*given)
+            results: list[Any] = call(inputs)
             return results
 
         # How AOTAutograd tells that the list may be emptied, so that nothing outlives its use.
@@ -143,11 +141,11 @@ class PlanBackend:
         return boxed
 
     def _call(self, _module: fx.GraphModule, partition: Partition) -> Compiled:
-        """What carries the graph out."""
+        """What carries the graph out; takes its inputs in a list, which it may empty."""
         # Of the graph that is being compiled Inductor must know nothing while it compiles a piece.
         with internal("torch._guards:tracing")(None):
             calls = [PIECES.compiled(piece).call for piece in partition.pieces]
-        return PiecewiseCall(partition, calls)
+        return PiecewiseCall(partition, calls).emptying
 
 
 class _Listing(PlanBackend):
@@ -157,7 +155,7 @@ class _Listing(PlanBackend):
         super().__init__(EACH, backward=EACH, names={})
 
     def _call(self, module: fx.GraphModule, partition: Partition) -> Compiled:
-        return module
+        return lambda inputs: module(*inputs)
 
 
 def plan_ops(function: Callable[..., Any], inputs: Sequence[Any]) -> str:

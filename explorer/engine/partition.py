@@ -174,8 +174,13 @@ class PiecewiseCall:
 
     def __call__(self, *inputs: Any) -> list[Any]:
         """The whole graph's results, flattened."""
+        return self.emptying(list(inputs))
+
+    def emptying(self, inputs: list[Any]) -> list[Any]:
+        """The same, of inputs in a list that is emptied, so that they too go when last used."""
         values = self._empty.copy()
         values[: self._n_inputs] = inputs
+        inputs.clear()
         for (call, taken, made), freed in zip(self._steps, self._freed, strict=True):
             given = [values[place] for place in taken]
             for place in freed:

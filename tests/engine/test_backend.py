@@ -6,6 +6,7 @@ import doctest
 import importlib.util
 import subprocess
 import sys
+import weakref
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ import torch
 
 import explorer
 from explorer.chains import CHAINS
+from explorer.engine import backend as backend_module
+from explorer.engine.pieces import CompiledPiece
 from explorer.engine.prepare import prepare
 from explorer.model.aten_names import aten_names
 from explorer.model.errors import UsageError
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from explorer.engine.partition import Piece
     from explorer.engine.prepared import Prepared
 
 CPU = torch.device("cpu")
@@ -90,6 +94,38 @@ def test_dropouts_gradient_is_that_of_the_mask_it_drew() -> None:
     torch.autograd.backward(y.sum())
     assert 0.65 < (y != 0).double().mean() < 0.85
     torch.testing.assert_close(x.grad, y)
+
+
+class PlainPieces:
+    """Pieces that run uncompiled and count, each when it is done, the results still held."""
+
+    def __init__(self) -> None:
+        self.made: list[weakref.ref[torch.UntypedStorage]] = []
+        self.alive: list[int] = []
+
+    def compiled(self, piece: Piece) -> CompiledPiece:
+        def call(values: list[Any]) -> tuple[Any, ...]:
+            results = tuple(piece.module(*values))
+            values.clear()
+            self.alive.append(sum(made() is not None for made in self.made))
+            self.made.extend(weakref.ref(result.untyped_storage()) for result in results)
+            return results
+
+        return CompiledPiece(call=call, notes=None, compile_s=0.0, from_cache=False)
+
+
+def test_what_was_saved_for_backward_is_let_go_when_last_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pieces = PlainPieces()
+    monkeypatch.setattr(backend_module, "PIECES", pieces)
+    x = torch.ones(8, requires_grad=True)
+    backend = explorer.backend("each", backward="each")
+    result = torch.compile(lambda x: x.exp().exp().exp().exp(), backend=backend)(x)
+    assert pieces.alive == [0, 1, 2, 3]
+    torch.autograd.backward(result.sum())
+    # Of all that was made the first has to stay, since it is the result.
+    assert pieces.alive[4:] == [4, 3, 2, 1]
 
 
 def test_each_graph_of_a_broken_program_gets_the_plan() -> None:
