@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -167,8 +167,9 @@ def _settings_of_torch() -> bytes:
         torch.are_deterministic_algorithms_enabled(),
         *_TORCHS_SETTINGS(torch),
     )
-    get_hash: Callable[[], bytes] = config.get_hash
-    return get_hash() + repr(settings).encode()
+    # What torch's own cache of graphs goes by; get_hash also tells whether compiling is watched.
+    inductor = sorted(config.save_config_portable().items())
+    return repr((inductor, settings)).encode()
 
 
 def _compile(

@@ -8,7 +8,8 @@ import torch
 from torch import fx
 
 from explorer.engine import pieces
-from explorer.engine.internals import internal
+from explorer.engine.internals import internal, settings
+from explorer.engine.measure.observe_compile import observing_compilation
 from explorer.engine.partition import Piece, PiecewiseCall
 from explorer.engine.pieces import DEFAULT_OPTIONS, PLAN_OPTIONS, PieceCache, content_key
 from explorer.engine.plan_pieces import partition_by
@@ -185,3 +186,13 @@ def test_a_piece_outlives_the_reset_of_other_strategies(compiled: Compiled) -> N
     [result] = PiecewiseCall(partition, [again.call])(*inputs)
     [expected] = prepared.results(prepared.function(*inputs))
     assert torch.allclose(result, expected, atol=1e-6)
+
+
+def test_a_piece_is_the_same_whether_its_compilation_is_watched_or_not() -> None:
+    """A run's pieces are compiled under the eyes of the measurement, accuracy's are not."""
+    [first, *_] = pieces_of("swiglu", rows=8, columns=16)
+    with observing_compilation():
+        watched = content_key(first.module, PLAN_OPTIONS)
+    assert content_key(first.module, PLAN_OPTIONS) == watched
+    with settings("torch._inductor.config", max_autotune=True):
+        assert content_key(first.module, PLAN_OPTIONS) != watched
