@@ -19,6 +19,7 @@ def findings(sweep: Sweep) -> tuple[str, ...]:
         _why_not_fastest(sweep),
         _traffic_order(sweep),
         _inductors_choice(sweep),
+        _compiled_whole(sweep),
         _failures(sweep),
         _cut_short(sweep),
     )
@@ -160,6 +161,29 @@ def _inductors_choice(sweep: Sweep) -> str:
     ratio = chosen.median_us / fastest.median_us
     words = f"takes {format_ratio(ratio)} the time of the fastest"
     return f"Inductor's own choice, {chosen.text}, {words}."
+
+
+def _compiled_whole(sweep: Sweep) -> str:
+    """Why torch.compile may take another time than the plan with the same groups."""
+    chosen, whole = sweep.inductor_point, sweep.compiled
+    if chosen is None or whole is None or not (chosen.usable and whole.usable):
+        return ""
+    if sorted(_kernels(chosen)) == sorted(_kernels(whole)) or _is_as_fast(chosen, whole):
+        return ""
+    return (
+        f"torch.compile groups the ops alike, yet takes {format_us(whole.median_us)} where this "
+        f"plan takes {format_us(chosen.median_us)}, in other kernels: it also rewrites patterns "
+        "that it finds in the chain as a whole, which plans leave off."
+    )
+
+
+def _kernels(point: SweepPoint) -> list[str]:
+    """The generated code of each launch, or its name where it has none."""
+    return [
+        point.run.code.get(launch.code or "", launch.kernel)
+        for launch in point.run.launches
+        if not launch.is_helper
+    ]
 
 
 def _failures(sweep: Sweep) -> str:

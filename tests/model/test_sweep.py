@@ -354,3 +354,16 @@ def test_a_plan_of_ones_own_is_a_point_but_not_of_the_sweep() -> None:
     sweep = made([run, own])
     assert len(sweep.points) == 2
     assert sweep.done == 1
+
+
+def test_torch_compile_with_the_same_groups_and_other_kernels_is_accounted_for() -> None:
+    whole = compiled_scores()
+    others = tuple(
+        replace(launch, kernel=f"{launch.kernel}_online", code=None) for launch in whole.launches
+    )
+    slower = timed(replace(whole, launches=others), 3170.0)
+    sentence = "torch.compile groups the ops alike, yet takes 3.17 ms"
+    assert any(sentence in each for each in findings(made([*scores_sweep(), slower])))
+    chosen = next(run for run in scores_sweep() if run.strategy.plan == ALL)
+    same = timed(replace(whole, launches=chosen.launches, code=chosen.code), 3170.0)
+    assert not any(sentence in each for each in findings(made([*scores_sweep(), same])))
