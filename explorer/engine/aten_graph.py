@@ -57,7 +57,8 @@ def folds(node: fx.Node) -> bool:
         return False
     if node.target is operator.getitem:
         return folds(node.all_input_nodes[0])
-    return is_view(node.target) or not _has_tensor(node)
+    # What has no result is there for what it does, such as an assertion.
+    return is_view(node.target) or not (_has_tensor(node) or node.is_impure())
 
 
 def is_store(node: fx.Node) -> bool:

@@ -128,6 +128,19 @@ def test_what_was_saved_for_backward_is_let_go_when_last_used(
     assert pieces.alive[4:] == [4, 3, 2, 1]
 
 
+def test_an_assertion_without_a_result_is_not_lost() -> None:
+    def checked(x: torch.Tensor) -> torch.Tensor:
+        torch._assert_async((x > 0).all(), "not positive")
+        return x + 1
+
+    backend = explorer.backend("all")
+    compiled = backend.compile(checked)
+    assert compiled(torch.ones(3)).tolist() == [2, 2, 2]
+    assert groups_of(backend) == ["gt+all+assert_async+add"]
+    with pytest.raises(RuntimeError, match="not positive"):
+        compiled(-torch.ones(3))
+
+
 def test_each_graph_of_a_broken_program_gets_the_plan() -> None:
     def broken(x: torch.Tensor) -> torch.Tensor:
         y = (x * 2 + 1).cos()
