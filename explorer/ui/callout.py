@@ -1,8 +1,10 @@
 """A calm explanation beside what it is about: a sentence, perhaps a remedy, never in the way."""
 
+from itertools import pairwise
+
 from PySide6.QtCore import QRect, Qt, Signal
-from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
+    QApplication,
     QFrame,
     QHBoxLayout,
     QPlainTextEdit,
@@ -11,7 +13,6 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-from typing_extensions import override
 
 from explorer.ui.panel import label
 
@@ -24,7 +25,7 @@ SHOW_RAW, HIDE_RAW = "Show what the compiler said", "Hide what the compiler said
 
 
 class Callout(QFrame):
-    """A sentence laid over its parent, below or above a place; Escape and × close it.
+    """A sentence laid over its parent, below or above a place; × closes it, its owner on Escape.
 
     Signals:
         remedy_chosen: The button with the remedy was pressed.
@@ -71,7 +72,7 @@ class Callout(QFrame):
         actions.addWidget(self.remedy_button)
         actions.addWidget(self.raw_button)
         actions.addStretch(1)
-        head = QHBoxLayout()
+        head = self._head = QHBoxLayout()
         head.setSpacing(4)
         head.addWidget(self._sentence, 1)
         head.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
@@ -81,6 +82,11 @@ class Callout(QFrame):
         whole.addLayout(head)
         whole.addWidget(self.raw)
         whole.addLayout(actions)
+        # What helps before what ends.
+        for first, second in pairwise(
+            (self.remedy_button, self.raw_button, self.raw, self.close_button)
+        ):
+            QWidget.setTabOrder(first, second)
 
     @property
     def sentence(self) -> str:
@@ -121,6 +127,10 @@ class Callout(QFrame):
         is_at_side = self._place.left() > BESIDE_SHARE * parent.width()
         width = self._place.left() - 2 * GAP_PX if is_at_side else whole
         self._sentence.setFixedWidth(width - 46)
+        # Laid out while it was hidden, the layouts keep what an earlier sentence needed.
+        self._sentence.ensurePolished()
+        for layout in (self._head, self._column):
+            layout.invalidate()
         height = max(self._column.totalHeightForWidth(width), self.sizeHint().height())
         top = self._place.top() if is_at_side else self._place.bottom() + GAP_PX
         if top + height > parent.height():
@@ -131,6 +141,9 @@ class Callout(QFrame):
     def close_it(self) -> None:
         """Go away."""
         if self.isVisible():
+            parent, focus = self.parentWidget(), QApplication.focusWidget()
+            if parent is not None and focus is not None and self.isAncestorOf(focus):
+                parent.setFocus()
             self.hide()
             self.closed.emit()
 
@@ -143,10 +156,3 @@ class Callout(QFrame):
         self.raw.setVisible(self.raw.isHidden())
         self.raw_button.setText(SHOW_RAW if self.raw.isHidden() else HIDE_RAW)
         self.put()
-
-    @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.close_it()
-        else:
-            super().keyPressEvent(event)

@@ -2,11 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRect, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtCore import QEvent, QRect, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QScrollArea, QWidget
+from typing_extensions import override
 
 from explorer.model.errors import UsageError
+from explorer.model.fusion import ALL, EACH, INDUCTOR
 from explorer.model.legality import Illegal, cured
 from explorer.model.strategies import plan_spec
 from explorer.model.units import format_bytes
@@ -16,7 +18,14 @@ from explorer.ui.graph_view import GraphView, Preview
 from explorer.ui.op_links import ChainPicture, Link
 from explorer.ui.panel import Panel
 from explorer.ui.plan_bar import PlanText, PresetBar
-from explorer.ui.plan_edit import as_whole, as_written, change_of, plan_from_text, totals
+from explorer.ui.plan_edit import (
+    as_whole,
+    as_written,
+    bare_text,
+    change_of,
+    plan_from_text,
+    totals,
+)
 from explorer.ui.plan_state import (
     graph_drawn,
     inductor_plan,
@@ -121,6 +130,7 @@ class GraphPanel(Panel):
         presets.undo_requested.connect(store.plan.undo)
         presets.redo_requested.connect(store.plan.redo)
         self.text.entered.connect(self.take_text)
+        self.text.left.connect(self.callout.close_it)
         self.callout.remedy_chosen.connect(self._take_cure)
         self.callout.closed.connect(self._on_callout_closed)
         menu = presets.menu
@@ -143,6 +153,18 @@ class GraphPanel(Panel):
         ):
             signal.connect(self._refresh)
         store.theme_changed.connect(self._set_theme)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        # Escape closes the explanation, also while it would otherwise cancel a run.
+        is_key = event.type() in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress)
+        is_escape = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
+        if not (is_key and is_escape and self.callout.isVisible()):
+            return super().event(event)
+        event.accept()
+        if event.type() is QEvent.Type.KeyPress:
+            self.callout.close_it()
+        return True
 
     # What is shown.
 
@@ -190,12 +212,12 @@ class GraphPanel(Panel):
     def _show_preset(self, state: State) -> None:
         plan, graph = plan_drawn(state), graph_drawn(state)
         known = inductor_plan(state)
-        name = ""
+        fitting: set[str] = set()
         if plan is not None and graph is not None:
-            # The first that fits: several presets may come to the same.
-            offers = (("each", as_written(graph)), ("all", as_whole(graph)), ("inductor", known))
-            name = next((each for each, offer in offers if offer == plan), "")
-        self.presets.show_preset(name)
+            offers = ((EACH, as_written(graph)), (ALL, as_whole(graph)), (INDUCTOR, known))
+            # Several may come to the same, which is worth seeing.
+            fitting = {name for name, offer in offers if offer == plan}
+        self.presets.show_presets(fitting)
         self.presets.show_asking(state.asking)
         can_ask = self._can_run or known is not None
         self.presets.inductor.setEnabled(can_ask)
@@ -260,7 +282,6 @@ class GraphPanel(Panel):
 
     def _on_callout_closed(self) -> None:
         self.view.forgive()
-        self.text.show_wrong(False)
 
     def _explain(self, first: str, second: str) -> None:
         """Why the compiler left two ops apart, with what it said itself."""
@@ -317,6 +338,10 @@ class GraphPanel(Panel):
         if graph is None:
             return
         self.callout.close_it()
+        if bare_text(text) == INDUCTOR and self.presets.inductor.isEnabled():
+            self.text.give_up()
+            self._take_inductor()
+            return
         try:
             plan = plan_from_text(text, graph, state.chain)
         except UsageError as error:
@@ -326,12 +351,12 @@ class GraphPanel(Panel):
             self._cure = cured(graph, as_written(graph), plan.cure)
             self._refuse_text(text, plan.sentence, CURE)
             return
+        self.text.give_up()
         self._store.plan.edit(plan)
         self._refresh()
 
     def _refuse_text(self, text: str, sentence: str, remedy: str = "") -> None:
-        self.text.field.setText(text.strip())
-        self.text.show_wrong(True)
+        self.text.show_wrong(text.strip())
         seen = self.view.visibleRegion().boundingRect()
         place = QRect(seen.left(), seen.bottom() - 1, seen.width(), 1)
         self.callout.explain(sentence, place, remedy=remedy)

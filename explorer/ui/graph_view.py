@@ -191,7 +191,8 @@ class GraphView(QWidget):
         painter.end()
 
     def _marks(self) -> Marks:
-        left = self._shake.currentValue() if self._shake.state() else 0.0
+        is_shaking = self._shake.state() is QVariantAnimation.State.Running
+        left = self._shake.currentValue() if is_shaking else 0.0
         strength = left if isinstance(left, float) else 0.0
         preview = self.preview_at(self._hovered)
         return Marks(

@@ -1,6 +1,8 @@
 """The controls round the op graph: presets, undo and redo above it, the plan's text below."""
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from collections.abc import Collection
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -13,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from explorer.model.fusion import ALL, EACH, INDUCTOR
 from explorer.ui.panel import label, restyle
 from explorer.ui.theme import DARK, Theme, font
 
@@ -74,10 +77,10 @@ class PresetBar(QWidget):
         for button in (self.undo, self.redo, self.more):
             row.addWidget(button)
 
-    def show_preset(self, name: str) -> None:
-        """Mark the preset that the plan is, ``each``, ``inductor`` or ``all``; none otherwise."""
-        for button, own in ((self.each, "each"), (self.inductor, "inductor"), (self.whole, "all")):
-            button.setChecked(name == own)
+    def show_presets(self, names: Collection[str]) -> None:
+        """Mark the presets that the plan is: ``each``, ``inductor``, ``all`` or several of them."""
+        for button, own in ((self.each, EACH), (self.inductor, INDUCTOR), (self.whole, ALL)):
+            button.setChecked(own in names)
 
     def show_asking(self, asking: bool) -> None:
         """Say that Inductor is being asked; a click then ends that."""
@@ -104,9 +107,11 @@ class PlanText(QWidget):
 
     Signals:
         entered: A text was typed and Enter pressed.
+        left: What was typed was given up.
     """
 
     entered = Signal(str)
+    left = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -117,7 +122,8 @@ class PlanText(QWidget):
         self.field.setAccessibleName("Fusion plan as text")
         self.field.setPlaceholderText("scale+mask|softmax")
         self.field.returnPressed.connect(lambda: self.entered.emit(self.field.text()))
-        self.field.left.connect(self._restore)
+        self.field.left.connect(self.give_up)
+        self.field.left.connect(self.left)
         self.saving = label("", "saving")
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -126,9 +132,11 @@ class PlanText(QWidget):
         row.addWidget(self.saving)
 
     def show_plan(self, text: str) -> None:
-        """Show a plan's text in the place of what stands there."""
+        """Show a plan's text; what is being typed stays until the plan is another."""
+        if text == self._plan and self.field.isModified():
+            return
         self._plan = text
-        self._restore()
+        self.give_up()
 
     def show_saving(self, text: str, tip: str, kind: str) -> None:
         """Show what it saves against one op a kernel; empty for nothing."""
@@ -137,14 +145,18 @@ class PlanText(QWidget):
         self.saving.setVisible(bool(text))
         restyle(self.saving, "kind", kind)
 
-    def show_wrong(self, wrong: bool) -> None:
-        """Mark that what stands there is no plan; it stays there to be corrected."""
-        restyle(self.field, "invalid", wrong)
+    def show_wrong(self, text: str) -> None:
+        """Mark that a text is no plan; it stays there to be corrected."""
+        self.field.setText(text)
+        self.field.setModified(True)
+        restyle(self.field, "invalid", True)
 
-    def _restore(self) -> None:
-        self.show_wrong(False)
+    def give_up(self) -> None:
+        """Put the plan's text back into the place of what was typed."""
+        restyle(self.field, "invalid", False)
         if self.field.text() != self._plan:
             self.field.setText(self._plan)
+        self.field.setModified(False)
         self.field.setCursorPosition(0)
         self.field.setToolTip(
             f"plan:{self._plan}\nType another and press Enter; + within a kernel, | between"
@@ -155,6 +167,19 @@ class _PlanField(QLineEdit):
     """A line that gives what was typed up when Escape is pressed."""
 
     left = Signal()
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        # While something is typed Escape gives that up, and does not cancel a run.
+        if (
+            event.type() is QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and event.key() == Qt.Key.Key_Escape
+            and self.isModified()
+        ):
+            event.accept()
+            return True
+        return super().event(event)
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

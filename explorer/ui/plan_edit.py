@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from explorer.model.errors import UsageError
 from explorer.model.fusion import (
+    SWEEP,
     FusionPlan,
     cut,
     each_alone,
@@ -109,12 +110,20 @@ def plan_from_text(text: str, graph: OpGraph, chain: str) -> FusionPlan | Illega
     Raises:
         UsageError: An op is unknown, named twice or missing; the sentence names it.
     """
+    bare = bare_text(text)
+    if len(bare.splitlines()) > 1:
+        raise UsageError("A plan is one line, such as scale+mask|softmax.")
+    if bare == SWEEP:
+        raise UsageError(f"{PASTED_PREFIX}{SWEEP} is every plan; the tab Sweep runs them.")
+    plan = parse_plan(bare, op_names(graph), chain)
+    return check(graph, plan) or plan
+
+
+def bare_text(text: str) -> str:
+    """What was pasted without what the command line needs round it."""
     stripped = text.strip().strip("'\"`").strip()
     stripped = stripped.removeprefix("--strategy").strip().strip("'\"")
-    if len(stripped.splitlines()) > 1:
-        raise UsageError("A plan is one line, such as scale+mask|softmax.")
-    plan = parse_plan(stripped.removeprefix(PASTED_PREFIX), op_names(graph), chain)
-    return check(graph, plan) or plan
+    return stripped.removeprefix(PASTED_PREFIX).strip()
 
 
 def as_whole(graph: OpGraph) -> FusionPlan:
