@@ -72,6 +72,12 @@ class PlanEditing:
         if state.chain in state.plans:
             self._show(state.plans[state.chain], planning=True)
 
+    def go_on(self) -> None:
+        """Let the op graph show the plan being drawn again, though another run is shown."""
+        if not self._store.state.planning:
+            self._store.change(planning=True)
+            self._store.plan_changed.emit()
+
     def take_grouping(self, found: GroupingFound) -> None:
         """Take Inductor's answer; it becomes the plan if it is still about what is drawn."""
         self._store.change(grouping=found, asking=False)

@@ -1,10 +1,12 @@
 """Joins the store and the worker: what the user wants becomes requests, replies become state."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, QTimer
 
 from explorer.model.device import Abilities, Ceilings
+from explorer.model.fusion import FusionPlan
 from explorer.model.messages import (
     CeilingsMeasured,
     CeilingsRequest,
@@ -50,6 +52,7 @@ class Session(QObject):
         self._has_run = False
         self._shows_next = False
         self._plan_to_show: str | None = None
+        self._drawn_before: tuple[str, Mapping[str, FusionPlan]] = ("", {})
         self._sweeping: Sweeping | None = None
         self._capture_timer = QTimer(self, interval=CAPTURE_DELAY_MS, singleShot=True)
         self._capture_timer.timeout.connect(self._capture)
@@ -110,6 +113,7 @@ class Session(QObject):
 
     def _send_run(self, request: RunRequest) -> None:
         self._has_run = True
+        self._drawn_before = self._drawn
         self._store.dismiss_notice()
         self._store.set_progress(Progress(stage=Stage.STARTING, sentence="Waiting for the worker"))
         self._worker.send(request)
@@ -172,6 +176,11 @@ class Session(QObject):
         return state.device or (state.abilities.default_device if state.abilities else "auto")
 
     @property
+    def _drawn(self) -> tuple[str, Mapping[str, FusionPlan]]:
+        """The chosen chain and the plans drawn so far."""
+        return self._store.state.chain, self._store.state.plans
+
+    @property
     def _knows_device(self) -> bool:
         return self._store.state.chosen_device is not None
 
@@ -232,7 +241,12 @@ class Session(QObject):
         if self._sweeping is not None:
             self._sweeping.take(run)
         is_drawn = is_plan_run(run) and plan_text(run) == self._plan_to_show
-        self._store.add_runs([run], show=self._shows_next or is_drawn)
+        # What was chosen or drawn while this was measured is not taken out of sight.
+        is_elsewhere = self._store.state.planning and self._drawn != self._drawn_before
+        show = self._shows_next or (is_drawn and not is_elsewhere)
+        self._store.add_runs([run], show=show)
+        if is_elsewhere:
+            self._store.plan.go_on()
         self._shows_next = self._shows_next and not run.launches
 
     def _on_grouping_reply(self, reply: Reply, request: GroupingRequest) -> None:

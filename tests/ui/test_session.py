@@ -196,6 +196,30 @@ def test_run_sends_the_plan_and_shows_what_came_of_it(
     assert not shows_plan(store.state)
 
 
+def test_a_plan_drawn_while_another_is_measured_stays_in_sight(
+    qtbot: QtBot, store: Store, session: Session
+) -> None:
+    start(qtbot, store, session)
+    draw(store)
+    later = "qk+scale|mask|softmax|dropout|pv"
+    plan = parse_plan(later, [op.name for op in CPU_GRAPH.ops], "attention")
+
+    def click_after_the_first() -> None:
+        if len(store.state.runs) == 1:
+            store.plan.edit(plan)
+
+    store.shown_changed.connect(click_after_the_first)
+    run_and_wait(qtbot, store, session)
+    store.shown_changed.disconnect(click_after_the_first)
+    assert len(store.state.runs) == 3
+    assert store.state.planning
+    assert store.state.plans["attention"].text == later
+    run_and_wait(qtbot, store, session)
+    assert f"plan:{later}" in [item.run.strategy.spec for item in store.state.runs]
+    assert store.state.shown_run is not None
+    assert store.state.shown_run.run.strategy.plan == later
+
+
 def test_inductors_grouping_comes_from_a_run_that_shows_it(
     qtbot: QtBot, store: Store, session: Session
 ) -> None:
