@@ -31,6 +31,7 @@ DROPOUT_OP = OpName(name="dropout", detail="p", output="dropped")
 
 ATTENTION = Chain(
     id="attention",
+    is_attention=True,
     title="Attention, as in the textbook",
     look_at=(
         "Between the two matmuls every op reads and writes a seq_len × seq_len tensor; "

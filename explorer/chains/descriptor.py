@@ -116,6 +116,7 @@ class Chain:
         skipped_ops: Ops that a parameter's value takes out: ``(parameter, value, op)``.
         length_parameter: The parameter that says how many of the ops, from the first on, there
             are; None where their number is fixed.
+        is_attention: torch's attention operator computes it: the strategies of that apply.
     """
 
     id: str
@@ -126,6 +127,7 @@ class Chain:
     all_ops: tuple[OpName, ...]
     skipped_ops: tuple[tuple[str, Scalar, str], ...] = ()
     length_parameter: str | None = None
+    is_attention: bool = False
 
     def parameter(self, name: str) -> Parameter:
         """Return the parameter of that name.

@@ -44,6 +44,9 @@ class Strategy:
         return tuple(_spec(self.name, variant.option) for variant in self.variants)
 
 
+SDPA = "sdpa"
+"""The strategy that is torch's own attention operator."""
+
 STRATEGIES: tuple[Strategy, ...] = (
     Strategy(
         name="eager",
@@ -85,7 +88,7 @@ STRATEGIES: tuple[Strategy, ...] = (
         ),
     ),
     Strategy(
-        name="sdpa",
+        name=SDPA,
         variants=(
             Variant(
                 option=None, title="SDPA",

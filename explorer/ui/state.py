@@ -19,12 +19,14 @@ from explorer.model.run import Run, Scalar
 from explorer.model.strategies import (
     DEFAULT_SPECS,
     PLAN,
+    SDPA,
     STRATEGIES,
     all_specs,
     is_plan,
     parse_spec,
     plan_sentence,
     plan_spec,
+    split_spec,
 )
 from explorer.ui.plan_state import (
     current_text,
@@ -291,6 +293,7 @@ def strategy_abilities(state: State) -> tuple[StrategyAbility, ...]:
     known = [_as_in_table(each) for each in ability.strategies] if ability else list(_table())
     plan = next((each for each in known if is_plan(each.spec)), None)
     known = [each for each in known if not is_plan(each.spec)]
+    known = [_for_chain(each, state.chain_descriptor) for each in known]
     known.insert(PLAN_PLACE, _your_plan(plan))
     specs = {strategy.spec for strategy in known}
     for item in peers(state):
@@ -305,6 +308,14 @@ def strategy_abilities(state: State) -> tuple[StrategyAbility, ...]:
                 )
             )
     return tuple(known)
+
+
+def _for_chain(ability: StrategyAbility, chain: Chain) -> StrategyAbility:
+    """Off where the chain is none that the strategy can compute, whatever the device can."""
+    if chain.is_attention or split_spec(ability.spec)[0] != SDPA:
+        return ability
+    reason = f"{SDPA} is torch's attention operator, and {chain.id} is no attention."
+    return replace(ability, available=False, reason=reason)
 
 
 def strategy_sentence(spec: str) -> str:

@@ -51,6 +51,12 @@ def test_the_mask_is_additive_causal_or_none() -> None:
     assert (causal[~above] == 0).all()
 
 
+def test_the_chains_of_torchs_attention_operator_are_known_without_torch() -> None:
+    assert {name for name, code in CHAIN_CODE.items() if code.sdpa is not None} == {
+        chain.id for chain in CHAINS.values() if chain.is_attention
+    }
+
+
 @pytest.mark.parametrize("mask", ["additive", "causal", "none"])
 @pytest.mark.parametrize("max_bytes", [1, 3 * 8 * 48 * 7, 1 << 30])
 def test_the_reference_is_the_chain_in_fp64_however_it_is_sliced(mask: str, max_bytes: int) -> None:

@@ -14,7 +14,7 @@ from explorer.model.messages import Progress, Stage
 from explorer.model.run import Run, StrategyInfo
 from explorer.ui.header import Header
 from explorer.ui.message_bar import MessageBar
-from explorer.ui.state import WorkerPhase
+from explorer.ui.state import WorkerPhase, wanted_strategies
 from explorer.ui.status_line import StatusLine
 from explorer.ui.store import Store
 from explorer.ui.strategies_panel import StrategiesPanel
@@ -252,6 +252,19 @@ class TestStrategies:
         full.set_progress(None)
         assert panel.rows["compile"].progress == ""
         assert panel.rows["compile"].grab().toImage() == before
+
+    def test_attentions_own_operator_is_off_for_other_chains(
+        self, store: Store, panel: StrategiesPanel
+    ) -> None:
+        store.toggle_strategy("sdpa", on=True)
+        assert panel.rows["sdpa"].box.isEnabled()
+        assert "sdpa" in wanted_strategies(store.state)
+        store.choose_chain("rmsnorm")
+        assert not panel.rows["sdpa"].box.isEnabled()
+        assert "rmsnorm is no attention" in panel.rows["sdpa"].text_shown.tip
+        assert "sdpa" not in wanted_strategies(store.state)
+        store.choose_chain("attention")
+        assert panel.rows["sdpa"].box.isChecked()
 
     def test_the_plan_has_a_row_that_says_what_it_promises(
         self, qtbot: QtBot, full: Store, panel: StrategiesPanel
