@@ -28,7 +28,7 @@ from explorer.ui.panel import wrapped
 from explorer.ui.theme import DARK, Theme, font
 from explorer.ui.words import DASH
 
-WIDTHS = (64, 68, 72, 62, 68, 62, 66, 72)
+WIDTHS = (64, 68, 72, 70, 68, 70, 66, 72)
 """Of the columns with numbers."""
 ROW_PX = 24
 INDENT_PX = 16

@@ -37,9 +37,8 @@ def saving(graph: OpGraph, found: PlanTotals) -> tuple[str, str]:
         f"this plan: {count(found.launches, 'launch')} and {format_bytes(found.n_bytes)} "
         "(planned: every group one kernel)."
     )
-    if not base.n_bytes or found.n_bytes == base.n_bytes:
-        return "", told
-    return signed_percent(found.n_bytes / base.n_bytes - 1), told
+    share = signed_percent(found.n_bytes / base.n_bytes - 1) if base.n_bytes else ""
+    return share if share[:1] in (MINUS, "+", "×") else "", told
 
 
 def made_words(run: Run) -> tuple[str, str]:
@@ -62,7 +61,7 @@ def made_words(run: Run) -> tuple[str, str]:
     number, unit = split_bytes(planned)
     made_number, made_unit = split_bytes(sum(made))
     told_planned = number if unit == made_unit else f"{number} {unit}"
-    short = f"planned {told_planned}, made {made_number} {made_unit}"
+    short = f"{made_number} {made_unit} modelled, plan {told_planned}"
     return short, _sentence([told, *parts])
 
 

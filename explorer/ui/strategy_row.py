@@ -136,6 +136,7 @@ class StrategyRow(QAbstractButton):
             return
         self._text, self._color, self._has_result, self._is_shown = looks
         self.setToolTip(text.tip)
+        self.box.setAccessibleName(f"Measure {text.title} in the next run")
         said = ", ".join(part for part in (text.below, text.time, text.ratio) if part)
         self.setAccessibleName(f"{text.title}: {said}")
         self.setAccessibleDescription("shown" if is_shown else "")

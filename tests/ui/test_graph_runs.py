@@ -101,7 +101,7 @@ class TestRuns:
         # Planned: 4 squares and 2 bytes. Made, by the arguments: scores and dropped there and back
         # and 2 squares of random numbers are 6, and 100.7 MB of q, k, mask, v and out.
         assert panel.title == "Your fusion"
-        assert panel.hint == "planned 4.29, made 6.54 GB"
+        assert panel.hint == "6.54 GB modelled, plan 4.29"
 
     def test_a_group_that_became_two_launches_is_drawn_as_two(
         self, qtbot: QtBot, store: Store
