@@ -4,9 +4,9 @@ import pytest
 
 from explorer.ui.plan_edit import PlanTotals, as_written, totals
 from explorer.ui.plan_words import saving
-from tests.model.graphs import RMS_NORM
+from tests.fixtures_runs import GPU_GRAPH
 
-BASE = totals(RMS_NORM, as_written(RMS_NORM)).n_bytes
+BASE = totals(GPU_GRAPH, as_written(GPU_GRAPH)).n_bytes
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,6 @@ BASE = totals(RMS_NORM, as_written(RMS_NORM)).n_bytes
     [(BASE // 2, "−50 %"), (BASE, ""), (BASE - 1, ""), (BASE + 1, ""), (BASE * 3, "+200 %")],
 )
 def test_a_saving_that_rounds_to_nothing_is_not_told(n_bytes: int, words: str) -> None:
-    short, at_length = saving(RMS_NORM, PlanTotals(launches=2, n_bytes=n_bytes))
+    short, at_length = saving(GPU_GRAPH, PlanTotals(launches=2, n_bytes=n_bytes))
     assert short == words
     assert "this plan: 2 launches" in at_length
