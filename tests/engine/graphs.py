@@ -60,19 +60,6 @@ def random_plans(chain: str, count: int) -> Iterator[FusionPlan]:
             yield plan
 
 
-def contiguous_plans(chain: str) -> Iterator[FusionPlan]:
-    """Every setting of boundaries between neighbours."""
-    ops = ops_of(chain)
-    for bits in range(1 << (len(ops) - 1)):
-        groups = [[ops[0]]]
-        for place, op in enumerate(ops[1:]):
-            if bits >> place & 1:
-                groups[-1].append(op)
-            else:
-                groups.append([op])
-        yield plan_of(ops, groups)
-
-
 def plainly(partition: Partition) -> Callable[..., list[Any]]:
     """A partition that runs without a compiler."""
 

@@ -24,8 +24,9 @@ from explorer.engine.partition import (
 )
 from explorer.engine.plan_pieces import ops_of as ops_of_piece
 from explorer.engine.plan_pieces import partition_by
-from explorer.model.fusion import all_in_one, each_alone, plan_of
-from explorer.model.legality import check
+from explorer.engine.prepared import Prepared
+from explorer.model.fusion import all_in_one, each_alone, parse_plan, plan_of
+from explorer.model.legality import Illegal, IllegalReason, check
 from tests.engine.graphs import ALL_CHAINS, ops_of, plainly, random_plans, ready
 
 Graph = fx.GraphModule
@@ -64,21 +65,50 @@ def targets(piece: Piece) -> list[Any]:
     return [node.target for node in piece.module.graph.nodes if node.op == "call_function"]
 
 
+def reached(prepared: Prepared) -> dict[str, set[str]]:
+    """By op, those that work on what it makes, at once or later; by the captured graph alone."""
+    op_of = {captured.node: captured.op for captured in prepared.nodes}
+    found: dict[str, set[str]] = {}
+    for node in reversed(prepared.graph_module.graph.nodes):
+        users = [user.name for user in node.users]
+        found[node.name] = {op_of[user] for user in users if user in op_of}.union(
+            *(found[user] for user in users)
+        )
+    return {op: found[node] for node, op in op_of.items()}
+
+
+def check_reason(illegal: Illegal, prepared: Prepared) -> None:
+    """Each op named as lying between does, all are in the sentence, and the cure is one."""
+    after, group = reached(prepared), illegal.ops
+    assert illegal.reason is IllegalReason.BETWEEN
+    for op in illegal.between:
+        assert op not in group
+        assert any(op in after[member] for member in group)
+        assert after[op] & set(group)
+        assert op in illegal.sentence
+    assert {*group, *illegal.between} <= set(illegal.cure)
+    ops = [op.name for op in prepared.graph.ops]
+    assert check(prepared.graph, plan_of(ops, [illegal.cure])) is None
+
+
 @pytest.mark.parametrize("chain", ALL_CHAINS)
 def test_random_partitions_of_a_chain_equal_the_whole(chain: str) -> None:
-    prepared = ready(chain)
+    prepared, ops = ready(chain), ops_of(chain)
     before = {name: tensor.clone() for name, tensor in prepared.inputs.items()}
     torch.manual_seed(0)
     expected = prepared.graph_module(*before.values())
     legal = refused = 0
     for plan in random_plans(chain, RANDOM_PLANS):
-        if check(prepared.graph, plan) is not None:
+        assert parse_plan(plan.text, ops, chain) == plan
+        illegal = check(prepared.graph, plan)
+        if illegal is not None:
+            check_reason(illegal, prepared)
             with pytest.raises(PartitionError) as caught:
                 partition_by(prepared, plan)
             names = {node.node: node.op for node in prepared.nodes}
             at_fault = {names[node.name] for node in caught.value.nodes}
             blamed = [group for group in plan.groups if at_fault & set(group)]
-            assert check(prepared.graph, plan_of(ops_of(chain), blamed)) is not None
+            assert check(prepared.graph, plan_of(ops, blamed)) is not None
             refused += 1
             continue
         partition = partition_by(prepared, plan)
@@ -91,8 +121,8 @@ def test_random_partitions_of_a_chain_equal_the_whole(chain: str) -> None:
         assert in_place <= {value.data_ptr() for value in got if value is not None}
         assert sorted(ops_of_piece(p, prepared) for p in partition.pieces) == sorted(plan.groups)
         legal += 1
-    assert legal >= len(ops_of(chain))
-    assert refused or len(ops_of(chain)) < 3
+    assert legal >= len(ops)
+    assert refused or len(ops) < 3
 
 
 def test_views_are_done_anew_in_each_group_and_results_of_one_op_stay_with_it() -> None:
