@@ -27,6 +27,7 @@ from explorer.ui.fusion_tree import FusionTree
 from explorer.ui.fusion_view import NOTHING, FusionView
 from explorer.ui.main_window import MainWindow
 from explorer.ui.store import Store
+from explorer.ui.turns import Turns
 from explorer.ui.theme import DARK, LIGHT
 from tests.conftest import CHECKOUT
 from tests.fixtures_runs import GPU_GRAPH, compiled_attention, eager_attention, failed_run
@@ -241,8 +242,8 @@ class TestStates:
         assert view.sentence.startswith("CUDA ran out of memory")
 
     def test_before_a_run_the_plan_s_promise_is_shown(self, qtbot: QtBot) -> None:
-        store = Store()
-        panel = DetailsPanel(store)
+        store, turns = Store(), Turns()
+        panel = DetailsPanel(store, turns)
         qtbot.addWidget(panel)
         panel.tabs.setCurrentIndex(FUSION_TAB)
         assert panel.fusion.sentence == NOTHING
@@ -252,6 +253,9 @@ class TestStates:
                 estimate_bytes=0,
             )
         )  # fmt: skip
+        # Not in the turn in which a click is painted.
+        assert not panel.fusion.tree.rows
+        turns.finish()
         assert len(panel.fusion.tree.rows) == len(GPU_GRAPH.ops)
         assert "6 kernels" in panel.words
         assert "planned" in panel.words
