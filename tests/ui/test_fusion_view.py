@@ -27,8 +27,8 @@ from explorer.ui.fusion_tree import FusionTree
 from explorer.ui.fusion_view import NOTHING, FusionView
 from explorer.ui.main_window import MainWindow
 from explorer.ui.store import Store
-from explorer.ui.turns import Turns
 from explorer.ui.theme import DARK, LIGHT
+from explorer.ui.turns import Turns
 from tests.conftest import CHECKOUT
 from tests.fixtures_runs import GPU_GRAPH, compiled_attention, eager_attention, failed_run
 from tests.ui.drive import click, press
