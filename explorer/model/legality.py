@@ -121,11 +121,6 @@ def run_order(graph: OpGraph, plan: FusionPlan) -> tuple[tuple[str, ...], ...]:
     return tuple(order)
 
 
-def convex_closure(graph: OpGraph, ops: Iterable[str]) -> tuple[str, ...]:
-    """The smallest group with these ops that leaves no op between them outside."""
-    return _Links(graph).closure(set(ops))
-
-
 def cured(graph: OpGraph, plan: FusionPlan, ops: Iterable[str]) -> FusionPlan:
     """The plan with these ops in one group, and as many more as it takes to be legal."""
     names = [op.name for op in graph.ops]

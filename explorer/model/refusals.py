@@ -60,8 +60,7 @@ REASON_WORDS: dict[RefusalReason, ReasonWords] = {
     ),
     RefusalReason.NOT_WORTH_IT: ReasonWords(
         "no gain seen",
-        "The compiler could fuse them and saw nothing to gain, mostly because they share little "
-        "or no data.",
+        "The compiler saw nothing to gain, mostly because the ops share little or no data.",
     ),
     RefusalReason.OTHER: ReasonWords(
         "other reason",

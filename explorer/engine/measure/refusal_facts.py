@@ -288,10 +288,10 @@ _ONLINE = (
     "whole rows: one kernel for both takes another algorithm, online softmax, as in flash attention"
 )
 _UNPICKED = (
-    "A matmul's template could take an elementwise op along, but the autotuner left {first} and "
+    "A matmul's template could take an elementwise op along, but the compiler left {first} and "
     "{second} apart."
 )
-_NOTHING = "{first} and {second} share no data, so that one {code} for both would save nothing"
+_NOTHING = "{first} and {second} share no data, so that one {code} for both would save no bytes"
 _PARTS = (
     "Every block reduces a part, and {second} has to wait for all parts, but blocks of one {code} "
     "cannot wait for each other"

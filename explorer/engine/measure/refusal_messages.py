@@ -57,7 +57,8 @@ _LOOPS = "The loops of {first} and {second} do not fit into one {code}"
 _EPILOGUE = "{first} comes from a matmul's template, which cannot take {second} along"
 _PROLOGUE = "{second} is a matmul whose template does not compute {first} as it loads its input"
 _MEMORY = (
-    "One {code} for {first} and {second} would keep more tensors in memory at once than it saves"
+    "One {code} for {first} and {second} might raise the peak of memory, by more than the "
+    "compiler trades for the traffic that it saves"
 )
 MEANINGS: tuple[Meaning, ...] = (
     Meaning(
@@ -120,6 +121,12 @@ MEANINGS: tuple[Meaning, ...] = (
         "One {code} for {first} and {second} would take more tensors than the compiler allows",
     ),
     Meaning(
+        r"register spilling of the (first|second)",
+        RefusalReason.TOO_LARGE,
+        "One of {first} and {second} needs more registers than there are by itself already, so "
+        "the compiler did not try one {code} for both",
+    ),
+    Meaning(
         r"register spilling",
         RefusalReason.TOO_LARGE,
         "One {code} for {first} and {second} would need more registers than there are",
@@ -135,8 +142,8 @@ MEANINGS: tuple[Meaning, ...] = (
     Meaning(
         r"prologue fusion will not increase|not profitable for low precision",
         RefusalReason.NOT_WORTH_IT,
-        "{second} is a matmul that reads its input many times, and to compute {first} anew each "
-        "time would cost more than it saves",
+        "{second} is a matmul that reads its input many times, and the compiler expects that to "
+        "compute {first} anew each time costs more than it saves",
     ),
     Meaning(r"prologue", RefusalReason.MATMUL, _PROLOGUE),
     Meaning(

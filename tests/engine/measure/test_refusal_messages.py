@@ -129,6 +129,15 @@ def test_a_benchmark_that_was_slower_is_read_with_its_buffers() -> None:
     assert meaning_of(line.reason).reason is R.NOT_WORTH_IT
 
 
+def test_registers_that_one_op_lacks_by_itself_are_not_said_to_be_lacking_for_both() -> None:
+    for which in ("first", "second"):
+        assert (
+            "by itself already" in meaning_of(f"register spilling of the {which} kernel").sentence
+        )
+    together = meaning_of("register spilling of the fused kernel").sentence
+    assert together.startswith("One {code} for {first} and {second}")
+
+
 def test_a_line_in_no_known_form_is_left_out() -> None:
     assert read_line("cannot fuse anything today") is None
     assert meaning_of("a reason of a later release") is UNKNOWN

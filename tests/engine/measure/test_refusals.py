@@ -9,7 +9,9 @@ import torch
 from torch._inductor.choices import InductorChoices
 from torch._inductor.scheduler import WhyNoFuse
 
+from explorer.engine.measure.fusion_log import NodeKind, ScheduledNode
 from explorer.engine.measure.groups import observation_of
+from explorer.engine.measure.refusal_facts import ScheduledGraph
 from explorer.engine.prepare import prepare
 from explorer.engine.strategies import find_strategy
 from explorer.model.run import RefusalReason
@@ -105,6 +107,51 @@ def test_a_limit_of_the_compiler_is_told_with_its_words() -> None:
 
     assert found.reason is RefusalReason.TOO_LARGE
     assert found.raw == "cannot fuse op0 with op1: exceeds max fusion"
+
+
+def test_too_many_tensors_for_one_kernel_are_told_as_such() -> None:
+    found = compiled(less_total, "total less", (64, 32), max_fusion_unique_io_buffers=1)
+
+    refusal = found.between("total", "less")
+    assert refusal.reason is RefusalReason.TOO_LARGE
+    assert refusal.raw == "cannot fuse op0 with op1: fusion_prevent_too_many_reads_and_writes"
+    assert refusal.sentence == (
+        "One loop nest for total and less would take more tensors than the compiler allows."
+    )
+
+
+def test_ops_on_two_devices_are_apart_because_of_them() -> None:
+    """No chain of the program's own has one, and a machine with one device cannot run it."""
+
+    def node(name: str, device: str, *takes: str) -> ScheduledNode:
+        return ScheduledNode(
+            name=name,
+            kind=NodeKind.COMPUTED,
+            nodes=(name,),
+            value=name,
+            is_reduction=False,
+            loops=("64",),
+            reduced=(),
+            device=device,
+            buffers=(f"of_{name}",),
+            reads=tuple(f"of_{taken}" for taken in takes),
+            takes=takes,
+            kernel=name,
+        )
+
+    nodes = (node("near", "cpu"), node("far", "cuda:0", "near"))
+    graph = ScheduledGraph(
+        nodes=nodes,
+        ops_of={each.name: frozenset({each.name}) for each in nodes},
+        value_of={each.name: each.name for each in nodes},
+        steps={},
+        lines=(),
+        ops={},
+    )
+    why = graph.why_apart("near", "far")
+    assert why is not None
+    assert why.reason is RefusalReason.OTHER_SIZE
+    assert why.sentence == "near runs on cpu, far on cuda:0."
 
 
 def test_a_reason_that_is_not_known_is_shown_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
