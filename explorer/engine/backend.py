@@ -23,6 +23,7 @@ from explorer.engine.pieces import PIECES
 from explorer.model.aten_names import (
     aten_names,
     check_aten_plan,
+    operator_name,
     parse_aten_plan,
 )
 from explorer.model.errors import UsageError
@@ -218,19 +219,29 @@ def _check_shapes(module: fx.GraphModule) -> None:
         UsageError: There is one.
     """
     for node in module.graph.nodes:
-        value = node.meta.get("val")
-        if node.op == "placeholder" and (
-            isinstance(value, torch.SymInt)
-            or (isinstance(value, torch.Tensor) and _is_symbolic(value))
-        ):
+        values = pytree.tree_leaves(node.meta.get("val"))
+        is_input = node.op == "placeholder"
+        if not any(_is_symbolic(value, alone=is_input) for value in values):
+            continue
+        if is_input:
             raise UsageError(
                 "A fusion plan is compiled for sizes that are known; call torch.compile with "
                 "dynamic=False."
             )
+        raise UsageError(
+            f"A fusion plan is compiled for sizes that are known, and that of what "
+            f"{operator_name(str(node.target))} gives depends on values; leave "
+            "capture_scalar_outputs and capture_dynamic_output_shape_ops of torch._dynamo.config "
+            "off."
+        )
 
 
-def _is_symbolic(value: torch.Tensor) -> bool:
-    return any(isinstance(size, torch.SymInt) for size in (*value.shape, *value.stride()))
+def _is_symbolic(value: object, *, alone: bool) -> bool:
+    """Whether a tensor's size is not known; ``alone``: or a value is such a size."""
+    if isinstance(value, torch.Tensor):
+        strides = value.stride() if value.layout is torch.strided else ()
+        return any(isinstance(size, torch.SymInt) for size in (*value.shape, *strides))
+    return alone and isinstance(value, torch.SymInt)
 
 
 def _split(module: fx.GraphModule, plan: FusionPlan, by_name: Mapping[str, fx.Node]) -> Partition:

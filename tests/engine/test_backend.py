@@ -209,6 +209,15 @@ def test_sizes_that_are_not_known_are_refused_and_compile_has_none() -> None:
     assert groups_of(backend) == ["mul+add+softmax"] * 2
 
 
+def test_a_size_that_depends_on_values_is_refused() -> None:
+    compiled = explorer.backend("each").compile(lambda x: x[x > 0] * 2)
+    with (
+        torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True),
+        pytest.raises(UsageError, match="that of what index gives depends on values"),
+    ):
+        compiled(torch.ones(3))
+
+
 def test_a_learners_names_can_be_given() -> None:
     names = {"scale": "mul", "mask": "add"}
     backend = explorer.backend("scale+mask|softmax", names=names)
