@@ -221,7 +221,8 @@ class FusionTree(QTreeWidget):
             header.resizeSection(column, width)
 
     def _add(self, parent: QTreeWidgetItem, row: Row) -> None:
-        item = QTreeWidgetItem(parent)
+        # Filled before the tree knows it, which would lay all rows out anew at every change.
+        item = QTreeWidgetItem()
         item.setData(0, _LAUNCH, row.launch)
         for column, cell in enumerate(row.cells):
             item.setText(column, cell.text)
@@ -231,11 +232,14 @@ class FusionTree(QTreeWidget):
             if column:
                 item.setTextAlignment(column, _RIGHT)
         self._items.append((item, row))
-        item.setFirstColumnSpanned(not row.is_group)
         self._color(item, row)
+        parent.addChild(item)
+        if not row.is_group:
+            item.setFirstColumnSpanned(True)
         for child in row.children:
             self._add(item, child)
-        item.setExpanded(row.is_open)
+        if row.is_open:
+            item.setExpanded(True)
 
     def _color(self, item: QTreeWidgetItem, row: Row) -> None:
         for column, cell in enumerate(row.cells):
