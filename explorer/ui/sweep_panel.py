@@ -9,7 +9,13 @@ from explorer.model.run import Run
 from explorer.ui.plan_state import plan_drawn
 from explorer.ui.state import State, WorkerPhase
 from explorer.ui.store import Store
-from explorer.ui.sweep_state import missing_plans, shown_sweep, sweep_blocker, swept_count
+from explorer.ui.sweep_state import (
+    is_in_setting,
+    missing_plans,
+    shown_sweep,
+    sweep_blocker,
+    swept_count,
+)
 from explorer.ui.sweep_view import SweepView
 from explorer.ui.turns import Turns
 
@@ -58,7 +64,7 @@ class SweepPanel(QWidget):
         state = self._store.state
         shown = state.shown_run
         missing = missing_plans(state)
-        self.view.set_start(_sentence(state), _why_not(state), len(missing))
+        self.view.set_start(_sentence(state), _why_not(state), len(missing), _elsewhere(state))
         current = plan_drawn(state) if state.planning else None
         self.view.set_sweep(shown_sweep(state), shown.run if shown else None, current)
         self.hint_changed.emit()
@@ -94,6 +100,18 @@ def _sentence(state: State) -> str:
         f"{about}\n{state.chain_descriptor.title}: {count} plans, "
         f"{links} link{'s' if links > 1 else ''}, each fused or through memory."
     )
+
+
+def _elsewhere(state: State) -> str:
+    """What a sweep would be of, where that is not the shown run's work; empty where it is."""
+    shown, device = state.shown_run, state.chosen_device
+    if shown is None or device is None or is_in_setting(state, shown.run):
+        return ""
+    if shown.run.chain.name != state.chain:
+        return f"of {state.chain}"
+    if (shown.run.device.id, shown.run.device.name) != (device.id, device.name):
+        return f"on {device.name}"
+    return "of the chosen size"
 
 
 def _why_not(state: State) -> str:

@@ -122,20 +122,23 @@ class SweepView(QWidget):
         self._sweep, self._shown, self._current = sweep, shown, current
         self._refresh()
 
-    def set_start(self, sentence: str, why_not: str, missing: int) -> None:
+    def set_start(self, sentence: str, why_not: str, missing: int, elsewhere: str = "") -> None:
         """What the button would run.
 
         Args:
             sentence: What a sweep is and how many plans the chosen chain has.
             why_not: Why it cannot be started now; empty if it can.
             missing: How many plans have no run yet.
+            elsewhere: What they are plans of where that is not what the shown sweep is of, such as
+                ``of attention``.
         """
         self._sentence.setText(sentence)
         self._reason.setText(why_not)
         self._reason.setVisible(bool(why_not))
         title = f"Run all {missing} plans" if missing else "Run all plans"
         self.button.setText(title)
-        self._rest.setText(f"Run {missing} more" if missing else "")
+        rest = f"Run {missing} plans {elsewhere}" if elsewhere else f"Run {missing} more"
+        self._rest.setText(rest if missing else "")
         self._rest.setVisible(missing > 0)
         for button in (self.button, self._rest):
             button.setEnabled(not why_not)

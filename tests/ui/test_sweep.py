@@ -7,6 +7,7 @@ from time import perf_counter
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QImage
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from explorer.model.device import Abilities, DeviceAbility, StrategyAbility
@@ -352,6 +353,27 @@ def test_the_tab_opens_without_runs(details: DetailsPanel) -> None:
     assert ": 8 plans, 3 links" in view.sentence
     assert view.button.text() == "Run all 8 plans"
     assert view.button.isEnabled()
+
+
+def test_the_button_beside_a_sweep_says_what_it_would_run(
+    store: Store, details: DetailsPanel
+) -> None:
+    def offers(words: str) -> bool:
+        details.sweep.refresh()
+        buttons = details.sweep.view.findChildren(QPushButton)
+        return any(button.isVisible() and button.text() == words for button in buttons)
+
+    plans = [run for run in scores_sweep() if run.strategy.name == "plan"]
+    store.add_runs(plans[:5])
+    assert offers("Run 3 more")
+    captured = store.state.captured
+    assert captured is not None
+    other_size = {**captured.parameters, "seq_len": 512}
+    store.set_captured(replace(captured, parameters=other_size))
+    assert offers("Run 8 plans of the chosen size")
+    store.choose_chain("attention")
+    store.set_captured(replace(captured, parameters=dict(store.state.parameters.values)))
+    assert offers("Run 8 plans of attention")
 
 
 def test_the_tab_shows_the_shown_runs_sweep_and_a_click_shows_a_run(
