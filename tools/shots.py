@@ -28,6 +28,7 @@ from explorer.ui.details_panel import FUSION_TAB, KERNELS_TAB, SESSION_TAB, SWEE
 from explorer.ui.export import VIEWS, export_png  # noqa: E402
 from explorer.ui.export_views import telling_moment_us  # noqa: E402
 from explorer.ui.main_window import MainWindow, prepare_application  # noqa: E402
+from explorer.ui.plan_state import graph_drawn, plan_drawn  # noqa: E402
 from explorer.ui.session import Session  # noqa: E402
 from explorer.ui.state import WorkerPhase, drawn  # noqa: E402
 from explorer.ui.store import Store  # noqa: E402
@@ -223,7 +224,11 @@ def _empty(window: MainWindow, store: Store) -> None:
 
 def _plan(window: MainWindow, store: Store) -> None:
     """A plan as it is being drawn, one link with the keyboard."""
-    store.plan.set_link("qk", "scale", fused=True)
+    graph, plan = graph_drawn(store.state), plan_drawn(store.state)
+    if graph is None or plan is None:
+        return
+    first, second = graph.ops[0].name, graph.ops[1].name
+    store.plan.set_link(first, second, fused=not plan.shares(first, second))
     window.graph.view.setFocus()
 
 
