@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import re
 import shutil
 import subprocess
 import sys
@@ -65,6 +66,22 @@ def test_a_wrong_import_breaks_its_contract(
     assert done.returncode == 1, done.stdout
     broken = [name for name in done.stdout.splitlines() if contract in name and "BROKEN" in name]
     assert broken or (module == "explorer/unlisted.py" and "unlisted" in done.stdout), done.stdout
+
+
+def test_what_no_contract_sees_is_loaded_by_name_in_one_place() -> None:
+    """The package loads the engine for ``explorer.backend``; the window's side must not ask it."""
+    by_name, asking = set(), set()
+    for path in (CHECKOUT / "explorer").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        name = path.relative_to(CHECKOUT).as_posix()
+        if re.search(r"import_module\(\s*[\"']explorer\.engine", text):
+            by_name.add(name)
+        if re.search(r"from explorer import .*\b(backend|plan_ops)\b|\bexplorer\.backend\(", text):
+            asking.add(name)
+
+    assert by_name == {"explorer/__init__.py"}
+    # As an example, and in the text of the module that a plan is exported to.
+    assert asking == {"explorer/__init__.py", "explorer/model/plan_module.py"}
 
 
 def test_sources_are_small_and_name_no_host_or_machine() -> None:
