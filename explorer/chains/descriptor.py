@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -159,3 +159,25 @@ class Chain:
         if self.length_parameter is None:
             return kept
         return kept[: cast("int", parameters[self.length_parameter])]
+
+    def check_has(self, names: Iterable[str], parameters: Mapping[str, Scalar]) -> None:
+        """Make sure that no op of the chain is named that these parameters leave out.
+
+        Args:
+            names: Of ops; those that the chain never has are not looked at.
+            parameters: All of the chain's.
+
+        Raises:
+            UsageError: One is; the sentence names the parameter.
+        """
+        ops = [op.name for op in self.ops(parameters)]
+        left_out = {op.name for op in self.all_ops}.difference(ops)
+        missing = next((name for name in names if name in left_out), None)
+        if missing is None:
+            return
+        found = (name for name, _, op in self.skipped_ops if op == missing)
+        cause = next(found, self.length_parameter or "")
+        raise UsageError(
+            f"{self.id} has no op {missing!r} with {cause}={parameters.get(cause)}; "
+            f"its ops are {', '.join(ops)}."
+        )

@@ -15,6 +15,7 @@ from explorer.model.fusion import (
     TRITON,
     WITHIN,
     FusionPlan,
+    named_ops,
     parse_plan,
 )
 from explorer.model.run import Run, Scalar
@@ -78,9 +79,10 @@ def check_plan(spec: str, chain: Chain, settings: Mapping[str, Scalar], device: 
         )
     kinds = [kind for kind in DeviceKind if device.partition(":")[0] in (kind.value, "auto")]
     for kind in kinds:
-        ops = [op.name for op in chain.ops(chain.resolve(settings, kind))]
+        parameters = chain.resolve(settings, kind)
         try:
-            parse_plan(option, ops, chain.id)
+            chain.check_has(named_ops(option), parameters)
+            parse_plan(option, [op.name for op in chain.ops(parameters)], chain.id)
         except UsageError:
             # Defaults that depend on the device may leave out an op on one kind alone.
             if kind is kinds[-1]:

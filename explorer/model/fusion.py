@@ -116,6 +116,12 @@ def parse_plan(text: str, ops: Sequence[str], chain: str) -> FusionPlan:
     return plan_of(ops, groups)
 
 
+def named_ops(text: str) -> tuple[str, ...]:
+    """The names that a plan's text has between its signs, known or not."""
+    parts = (part for group in text.split(BETWEEN) for part in group.split(WITHIN))
+    return tuple(name for part in parts if (name := part.strip()))
+
+
 def joined(plan: FusionPlan, ops: Sequence[str], members: Iterable[str]) -> FusionPlan:
     """The plan with the groups of some ops made into one group."""
     wanted = set(members)

@@ -52,7 +52,7 @@ def test_a_plan_of_ops_that_one_kind_of_device_lacks_is_left_to_the_worker() -> 
     attention = find_chain("attention")
     for device in ("auto", "cpu", "cuda:1"):
         check_plan("plan:mask+softmax", attention, {}, device)
-        with pytest.raises(UsageError, match="attention has no op 'mask'"):
+        with pytest.raises(UsageError, match="no op 'mask' with mask=none; its ops are qk"):
             check_plan("plan:mask+softmax", attention, {"mask": "none"}, device)
 
 

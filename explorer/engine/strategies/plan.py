@@ -1,6 +1,5 @@
 """A fusion plan: each group of ops is compiled by Inductor on its own."""
 
-import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,13 +16,12 @@ from explorer.engine.strategies.base import Built, BuiltGroup, PeakFamily, Strat
 from explorer.engine.toolchain import compile_refusal
 from explorer.model.errors import UsageError
 from explorer.model.fusion import (
-    BETWEEN,
     INDUCTOR,
     PRESETS,
     SWEEP,
     TRITON,
-    WITHIN,
     FusionPlan,
+    named_ops,
     parse_plan,
     plan_of,
 )
@@ -31,8 +29,6 @@ from explorer.model.legality import check
 from explorer.model.opgraph import OpGraph
 from explorer.model.run import Scalar
 from explorer.model.strategies import PLAN, parse_spec, plan_spec
-
-_SIGNS = re.compile(rf"[{re.escape(WITHIN + BETWEEN)}]")
 
 
 def plan_strategy(spec: str) -> Strategy:
@@ -73,42 +69,27 @@ def plan_for(option: str, graph: OpGraph) -> FusionPlan | None:
     if option == INDUCTOR:
         return None
     ops = [op.name for op in graph.ops]
-    known = [*ops, *(name for name in _named(option) if name and name not in ops)]
+    known = [*ops, *(name for name in _named(option) if name not in ops)]
     plan = parse_plan(option, list(dict.fromkeys(known)), "the chain")
     return plan_of(ops, [[op for op in group if op in ops] for group in plan.groups])
 
 
-def _named(option: str) -> list[str]:
+def _named(option: str) -> tuple[str, ...]:
     """The ops that a plan's text names; none if it is the name of a plan."""
-    return [] if option in PRESETS else [name.strip() for name in _SIGNS.split(option)]
+    return () if option in PRESETS else named_ops(option)
 
 
 def _checker(option: str) -> Callable[[Chain, Mapping[str, Scalar], OpGraph], None]:
     def check_ops(chain: Chain, parameters: Mapping[str, Scalar], graph: OpGraph) -> None:
         if option not in PRESETS:
             parse_plan(option, [op.name for op in chain.all_ops], chain.id)
-        ops = [op.name for op in graph.ops]
-        for name in _named(option):
-            if name not in ops:
-                raise UsageError(
-                    f"{chain.id} has no op {name!r} with {_cause(chain, parameters, name)}; "
-                    f"its ops are {', '.join(ops)}."
-                )
+        chain.check_has(_named(option), parameters)
         plan = plan_for(option, graph)
         illegal = None if plan is None else check(graph, plan)
         if illegal is not None:
             raise UsageError(f"The plan {option} cannot run: {illegal.sentence}")
 
     return check_ops
-
-
-def _cause(chain: Chain, parameters: Mapping[str, Scalar], op: str) -> str:
-    """The setting that takes an op out of a chain."""
-    for name, value, skipped in chain.skipped_ops:
-        if skipped == op and parameters.get(name) == value:
-            return f"{name}={value}"
-    length = chain.length_parameter
-    return "these parameters" if length is None else f"{length}={parameters.get(length)}"
 
 
 def _builder(option: str) -> Callable[[Prepared], Built]:
