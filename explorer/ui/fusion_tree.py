@@ -30,6 +30,8 @@ from explorer.ui.words import DASH
 
 WIDTHS = (64, 68, 72, 70, 68, 70, 66, 72)
 """Of the columns with numbers."""
+LEAST_GROUP_PX = 130
+"""What the names of the groups keep; columns that they need are left out, the last first."""
 ROW_PX = 24
 INDENT_PX = 16
 PADDING_PX = 8
@@ -106,12 +108,18 @@ class FusionTree(QTreeWidget):
         self._items = []
         for row in self._rows:
             self._add(self.invisibleRootItem(), row)
-        # Nothing but dashes is a column to spare.
-        groups = [row for row in self._rows if row.is_group]
-        for column in range(1, len(COLUMNS)):
-            is_bare = all(row.cells[column].text in ("", DASH) for row in groups)
-            self.setColumnHidden(column, bool(groups) and is_bare)
+        self._fit_columns()
         self._following = False
+
+    def _fit_columns(self) -> None:
+        """Spare columns of nothing but dashes, and where it is narrow those told of last."""
+        groups = [row for row in self._rows if row.is_group]
+        left = self.viewport().width() - LEAST_GROUP_PX
+        for column, width in enumerate(WIDTHS, start=1):
+            is_bare = all(row.cells[column].text in ("", DASH) for row in groups)
+            if not is_bare:
+                left -= width
+            self.setColumnHidden(column, bool(groups) and (is_bare or left < 0))
 
     def set_selected(self, launch: int | None) -> None:
         """Pick the group of a launch without telling so; a row of it that is picked stays."""
@@ -203,6 +211,7 @@ class FusionTree(QTreeWidget):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._fit_columns()
         # The heights of wrapped rows follow the width.
         self.scheduleDelayedItemsLayout()
 

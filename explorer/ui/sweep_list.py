@@ -22,6 +22,8 @@ Index = QModelIndex | QPersistentModelIndex
 ROW_PX = 20
 PLAN_PX = 210
 """What the names of plans are given at most before another column is left out."""
+LEAST_PLAN_PX = 110
+"""What they are cut to before the time is left out."""
 CELL_AIR_PX = 16
 _ROOT = QModelIndex()
 
@@ -74,6 +76,8 @@ COLUMNS = (
     ),
 )
 PLAN, KERNELS, TIME, TRAFFIC, PEAK = range(len(COLUMNS))
+KEPT_FIRST = (TIME, KERNELS, TRAFFIC, PEAK)
+"""Columns beside the plan in the order in which they get room; the plot tells the traffic too."""
 
 
 class SweepListModel(QAbstractTableModel):
@@ -288,11 +292,13 @@ class SweepList(QTableView):
 
     def _fit_columns(self) -> None:
         left = self.viewport().width() - self._plan_px()
-        for column in range(1, len(COLUMNS)):
+        least = min(self._plan_px(), round(LEAST_PLAN_PX * self._zoom))
+        for column in KEPT_FIRST:
             width = self._column_px(column)
-            self.setColumnHidden(column, width > left)
+            room = self.viewport().width() - least if column == KEPT_FIRST[0] else left
+            self.setColumnHidden(column, width > room)
             self.setColumnWidth(column, width)
-            left -= width
+            left -= width if width <= room else 0
         others = sum(
             self.columnWidth(i) for i in range(1, len(COLUMNS)) if not self.isColumnHidden(i)
         )

@@ -23,7 +23,7 @@ from explorer.recording import load_recording
 from explorer.ui.details_panel import FUSION_TAB, DetailsPanel
 from explorer.ui.finding_line import FindingLine
 from explorer.ui.fusion_rows import Row, plan_rows, run_hint, run_rows
-from explorer.ui.fusion_tree import FusionTree
+from explorer.ui.fusion_tree import LEAST_GROUP_PX, FusionTree
 from explorer.ui.fusion_view import NOTHING, FusionView
 from explorer.ui.main_window import MainWindow
 from explorer.ui.store import Store
@@ -170,6 +170,20 @@ class TestTree:
         assert view.tree.isColumnHidden(8)
         assert not view.tree.isColumnHidden(5)
         view.tree.set_rows(run_rows(plan_run))
+        assert not view.tree.isColumnHidden(8)
+
+    def test_where_it_is_narrow_the_groups_names_stay(
+        self, view: FusionView, plan_run: Run, qtbot: QtBot
+    ) -> None:
+        view.tree.set_rows(run_rows(plan_run))
+        view.resize(1000, 200)
+        view.show()
+        assert not view.tree.isColumnHidden(8)
+        view.resize(460, 200)
+        assert view.tree.columnWidth(0) >= LEAST_GROUP_PX
+        assert not view.tree.isColumnHidden(3)
+        assert view.tree.isColumnHidden(8)
+        view.resize(1000, 200)
         assert not view.tree.isColumnHidden(8)
 
     def test_picking_a_row_picks_its_launch(self, view: FusionView, qtbot: QtBot) -> None:

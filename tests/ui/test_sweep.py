@@ -18,7 +18,7 @@ from explorer.model.sweep import sweep_of
 from explorer.ui.details_panel import SWEEP_TAB, DetailsPanel
 from explorer.ui.state import WorkerPhase
 from explorer.ui.store import Store
-from explorer.ui.sweep_list import PEAK, PLAN
+from explorer.ui.sweep_list import KERNELS, PEAK, PLAN, TIME
 from explorer.ui.sweep_picture import MarkKind, SweepPicture, neighbour, picture_of
 from explorer.ui.sweep_plot import SweepPlot
 from explorer.ui.sweep_state import missing_plans, sweep_blocker, sweep_specs
@@ -293,6 +293,10 @@ def test_a_narrow_list_leaves_the_last_columns_out(qtbot: QtBot) -> None:
     view.resize(700, 190)
     assert view.list.isColumnHidden(PEAK)
     assert not view.list.isColumnHidden(PLAN)
+    # As narrow as in the smallest window, the time is told before the whole name is.
+    view.resize(456, 200)
+    assert not view.list.isColumnHidden(TIME)
+    assert view.list.isColumnHidden(KERNELS)
 
 
 def test_plans_that_cannot_be_placed_leave_the_list_and_a_sentence(qtbot: QtBot) -> None:
