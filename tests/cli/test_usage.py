@@ -30,7 +30,9 @@ WRONG = {
     "run attention --strategy plan:qk+relu": "attention has no op 'relu'; its ops are qk, scale,",
     "run attention --strategy plan:qk+|pv": "lacks the name of an op after 'qk'",
     "run attention --strategy plan:qk|qk": "names 'qk' twice; an op belongs to one kernel",
-    "run attention --set mask=none --strategy plan:scale+mask": "attention has no op 'mask'; its",
+    "run attention --set mask=none --strategy plan:scale+mask": (
+        "attention has no op 'mask' with mask=none; its ops are qk, scale, softmax"
+    ),
     "run attention --strategy plan:triton": "attention has no kernels written by hand yet",
     "export a.kx b.png --plan qk+scale": "--plan is for a module; name a file that ends in .py",
     "check": "FILE",

@@ -14,6 +14,8 @@ from explorer.model.messages import (
     DoctorRequest,
     GraphCaptured,
     GraphRequest,
+    GroupingFound,
+    GroupingRequest,
     Progress,
     Ready,
     Reply,
@@ -24,7 +26,7 @@ from explorer.model.messages import (
     RunRequest,
     Stage,
 )
-from explorer.model.run import Direction
+from explorer.model.run import Direction, FusionRefusal, RefusalReason
 from explorer.worker.protocol import (
     ProtocolError,
     decode_reply,
@@ -46,6 +48,7 @@ REQUESTS: tuple[Request, ...] = (
         measure_ceilings=False,
     ),
     GraphRequest(chain="attention"),
+    GroupingRequest(chain="adam", parameters={"elements": 64}, device="cpu"),
     CeilingsRequest(device="cuda:1", force=True),
     DoctorRequest(),
 )
@@ -55,6 +58,17 @@ REPLIES: tuple[Reply, ...] = (
     Progress(stage=Stage.TIMING, sentence="zwei\nZeilen – µs ×", fraction=0.5, strategy="eager"),
     Progress(stage=Stage.CAPTURE, sentence=""),
     GraphCaptured(graph=GPU_GRAPH, parameters={"dropout": 0}, estimate_bytes=1, device="cuda:0"),
+    GroupingFound(
+        chain="attention",
+        parameters={"dropout": 0},
+        device="cuda:0",
+        plan="qk|scale+softmax|pv",
+        refusals=(
+            FusionRefusal(
+                first="qk", second="scale", sentence="No.", raw="no", reason=RefusalReason.MATMUL
+            ),
+        ),
+    ),
     *(RunFinished(run=run) for run in all_runs()),
     CeilingsMeasured(device="cuda:0", ceilings=H200.ceilings),
     DoctorReport(abilities=ABILITIES, checks=(Check(name="a", ok=False, sentence="b"),)),
