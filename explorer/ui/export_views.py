@@ -238,6 +238,8 @@ def render_widget(
     widget.resize(round(rect.width() / factor), round(rect.height() / factor))
     # Shown, though on no screen: parts of a hidden widget are not laid out to their least sizes.
     widget.setAttribute(Qt.WidgetAttribute.WA_DontShowOnScreen)
+    # A least size that changes after that makes platforms without a screen warn of it.
+    widget.setMinimumSize(1, 1)
     widget.show()
     QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)
     painter.save()

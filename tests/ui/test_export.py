@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import qInstallMessageHandler
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -112,6 +113,19 @@ def test_a_sweep_of_any_plans_is_drawn(
 ) -> None:
     image = export(tmp_path / "a.png", runs, "sweep", size=(900, 500))
     assert has_color(image, DARK.color("text"))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_platform_without_a_screen_has_nothing_to_warn_of(
+    qapp: QApplication, tmp_path: Path, view: str
+) -> None:
+    said: list[str] = []
+    before = qInstallMessageHandler(lambda _kind, _context, message: said.append(message or ""))
+    try:
+        export(tmp_path / "a.png", view=view, size=(1280, 720))
+    finally:
+        qInstallMessageHandler(before)
+    assert said == []
 
 
 def test_a_sweep_shows_plans_front_and_source(qapp: QApplication, tmp_path: Path) -> None:
