@@ -46,6 +46,9 @@ def backend(plan: str, *, backward: str = "all", names: Mapping[str, str] | None
         >>> torch.allclose(fused(x, mask), scores(x, mask), atol=1e-6)
         True
 
+    Random ops draw the compiler's numbers, as under ``torch.compile``: other ones than eager's, the
+    same again after ``torch.manual_seed``.
+
     A plan fits the sizes that it is compiled for: pass ``dynamic=False`` to ``torch.compile`` if
     sizes change, which compiles anew for each; the backend's own ``compile(function)`` does.
 

@@ -84,6 +84,19 @@ def test_training_gives_eagers_gradients_and_each_graph_its_own_plan() -> None:
     assert backward.count("|") >= 2
 
 
+def test_random_ops_repeat_after_the_seed() -> None:
+    def drop(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.dropout(x + 1, 0.5)
+
+    compiled = explorer.backend("all").compile(drop)
+    made = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        made.append(compiled(torch.ones(64)))
+    assert torch.equal(made[0], made[1])
+    assert not torch.equal(made[0], made[2])
+
+
 def test_dropouts_gradient_is_that_of_the_mask_it_drew() -> None:
     def drop(x: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.dropout(x * 2, 0.25)
