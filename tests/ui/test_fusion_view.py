@@ -314,6 +314,8 @@ class TestLine:
         window.show()
         click(window.scene.finding.why)
         assert window.details.tabs.currentIndex() == FUSION_TAB
+        line = window.scene.finding
+        assert line.rect().contains(line.why.geometry())
         item = item_of(window.details.fusion.tree, 1, 0)
         assert window.details.fusion.tree.currentItem() is item
         assert item.isExpanded()
