@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 PROGRAM = "kernel-explorer"
 MOST_CHARACTERS = 4000
-"""A longer sentence loses its middle: it quotes something that nobody would read."""
+"""A longer line loses its middle: it quotes something that nobody would read."""
 
 _BREAKS = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]+")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -52,7 +52,11 @@ def open_streams() -> None:
 
 def one_line(text: str) -> str:
     """The text without line breaks and without what a terminal would obey instead of show."""
-    return _CONTROLS.sub("\ufffd", _BREAKS.sub(" ", text))
+    shown = _CONTROLS.sub("\ufffd", _BREAKS.sub(" ", text))
+    if len(shown) > MOST_CHARACTERS:
+        half = MOST_CHARACTERS // 2
+        shown = f"{shown[:half]}…{shown[-half:]}"
+    return shown
 
 
 def write_lines(lines: Iterable[str]) -> None:
@@ -103,11 +107,7 @@ def silence(stream: TextIO) -> None:
 
 def write_note(sentence: str) -> None:
     """Tell a person something on stderr that is no result; nobody there to read it is no fault."""
-    shown = one_line(sentence)
-    if len(shown) > MOST_CHARACTERS:
-        half = MOST_CHARACTERS // 2
-        shown = f"{shown[:half]}…{shown[-half:]}"
-    write_to_stderr(shown + "\n")
+    write_to_stderr(one_line(sentence) + "\n")
 
 
 def write_error(sentence: str) -> None:

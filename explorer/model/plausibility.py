@@ -9,6 +9,8 @@ import dataclasses
 from explorer.model.references import reference_fault
 from explorer.model.run import Run
 
+MOST_CHARACTERS = 200_000
+"""Of a strategy's texts: more than Linux takes in one argument of a command line."""
 _MAY_BE_NEGATIVE = {"parameters", "expected", "observed", "temperature_c", "stream"}
 """Fields that are no quantity of bytes, time or things."""
 
@@ -16,7 +18,18 @@ _MAY_BE_NEGATIVE = {"parameters", "expected", "observed", "temperature_c", "stre
 def first_fault(run: Run) -> str | None:
     """Say what is wrong with a run, or None if nothing is found."""
     negative = _first_negative(run, "")
-    return f"{negative} is negative" if negative else reference_fault(run)
+    if negative:
+        return f"{negative} is negative"
+    return _too_long(run) or reference_fault(run)
+
+
+def _too_long(run: Run) -> str | None:
+    """A text that is shown in one line, and could not be."""
+    for field in dataclasses.fields(run.strategy):
+        text = getattr(run.strategy, field.name) or ""
+        if len(text) > MOST_CHARACTERS:
+            return f"strategy.{field.name} has {len(text):,} characters"
+    return None
 
 
 def _first_negative(value: object, where: str) -> str | None:

@@ -62,6 +62,13 @@ def test_what_may_be_negative_is_no_fault() -> None:
     assert first_fault(replace(EAGER, accuracy=accuracy, chain=chain)) is None
 
 
+def test_an_endless_text_of_a_strategy_is_named() -> None:
+    strategy = replace(EAGER.strategy, option="x" * 200_001)
+    assert first_fault(replace(EAGER, strategy=strategy)) == (
+        "strategy.option has 200,001 characters"
+    )
+
+
 def test_names_are_looked_at_too() -> None:
     fault = first_fault(changed(ops=("tanh",)))
     assert fault == "launches[0] names the op 'tanh', which it does not hold"

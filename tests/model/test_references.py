@@ -29,6 +29,11 @@ def with_op(**changes: tuple[str, ...]) -> Run:
     return replace(run, graph=replace(run.graph, ops=(first, *run.graph.ops[1:])))
 
 
+def with_plan(text: str) -> Run:
+    run = eager_attention()
+    return replace(run, strategy=replace(run.strategy, name="plan", plan=text))
+
+
 FAULTY = {
     "op qk names the tensor 'x', which it does not hold": with_op(reads=("x",)),
     "op qk names the tensor 'y', which it does not hold": with_op(writes=("y",)),
@@ -45,6 +50,20 @@ FAULTY = {
         eager_attention(),
         groups=(FusionGroup(ops=("qk",), bytes_read=0, bytes_written=0, launches=(5, 6)),),
     ),
+    "groups[0] names no op": replace(
+        eager_attention(), groups=(FusionGroup(ops=(), bytes_read=0, bytes_written=0),)
+    ),
+    "groups[1] names the op 'qk', which was in a group already": replace(
+        eager_attention(),
+        groups=(FusionGroup(ops=("qk",), bytes_read=0, bytes_written=0),) * 2,
+    ),
+    "groups[0] names the launch 5, which was in a group already": replace(
+        eager_attention(),
+        groups=(FusionGroup(ops=("qk",), bytes_read=0, bytes_written=0, launches=(5, 5)),),
+    ),
+    "strategy.plan names the op 'cosh', which it does not hold": with_plan("qk+cosh"),
+    "strategy.plan names the op 'qk', twice": with_plan("qk+qk"),
+    "strategy.plan lacks the op 'dropout'": with_plan("qk|scale|mask|softmax|pv"),
     "it holds two of the tensor 'q'": replace(
         eager_attention(), tensors=(*eager_attention().tensors, eager_attention().tensors[0])
     ),
