@@ -9,7 +9,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from explorer.model.aten_names import in_aten_names
+from explorer.model.aten_names import check_aten_plan, in_aten_names
 from explorer.model.comparison import headline
 from explorer.model.errors import UsageError
 from explorer.model.fusion import BETWEEN, WITHIN, parse_plan
@@ -50,13 +50,16 @@ def plan_module(run: Run) -> str:
         run: Of a fusion plan, with the op graph that the plan is about.
 
     Raises:
-        UsageError: It is no run of a plan, or its plan does not fit its graph.
+        UsageError: It is no run of a plan, its plan does not fit its graph, or the graph's
+            operators cannot be named in a plan.
     """
     names = [op.name for op in run.graph.ops]
     if run.strategy.name != PLAN or run.strategy.plan is None or not names:
         raise UsageError(f"A run of {run.strategy.spec} has no fusion plan to export.")
     plan = parse_plan(run.strategy.plan, names, run.chain.name)
     renamed = in_aten_names(plan, names, [op.aten for op in run.graph.ops])
+    # A recording may call an operator anything.
+    check_aten_plan(renamed.text)
     paragraphs = _paragraphs(run, plan.text, renamed.text)
     docstring = "\n\n".join(
         textwrap.fill(_plain(text), WIDTH, break_on_hyphens=False) for text in paragraphs

@@ -72,6 +72,13 @@ def test_a_recording_cannot_put_code_into_it() -> None:
     assert all(line.isprintable() for line in text.splitlines())
 
 
+def with_operators(aten: str) -> Run:
+    """A run each of whose ops has an operator of that name."""
+    run = plan_run(PLAN)
+    ops = tuple(replace(op, aten=aten) for op in run.graph.ops)
+    return replace(run, graph=replace(run.graph, ops=ops))
+
+
 @pytest.mark.parametrize(
     ("run", "words"),
     [
@@ -81,12 +88,14 @@ def test_a_recording_cannot_put_code_into_it() -> None:
             replace(plan_run(PLAN), graph=OpGraph(ops=(), tensors=())),
             "has no fusion plan to export.",
         ),
+        (with_operators("aten.a+b.Tensor"), "names 'a' twice"),
+        (with_operators(""), "lacks the name of an op"),
         (
             replace(plan_run(PLAN), graph=eager_attention().graph),
             "",
         ),
     ],
-    ids=["no plan", "failed", "no graph", "another graph"],
+    ids=["no plan", "failed", "no graph", "signs", "no name", "another graph"],
 )
 def test_only_a_plan_with_its_graph_can_be_exported(run: Run, words: str) -> None:
     if not words:
