@@ -8,7 +8,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 
 from explorer.model.comparison import Condition, distrust, headline, is_comparable
@@ -212,8 +212,13 @@ def plan_of_run(run: Run, graph: OpGraph) -> FusionPlan | None:
     text = strategy.plan or strategy.option
     if strategy.name != PLAN or text is None:
         return None
+    return _plan_read(text, tuple(op.name for op in graph.ops), run.chain.name)
+
+
+@lru_cache(maxsize=1024)
+def _plan_read(text: str, ops: tuple[str, ...], chain: str) -> FusionPlan | None:
     try:
-        return parse_plan(text, [op.name for op in graph.ops], run.chain.name)
+        return parse_plan(text, ops, chain)
     except UsageError:
         # A preset whose grouping was never found out, because the run failed before.
         return None

@@ -8,8 +8,10 @@ then left out of the sum and their number is told.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from explorer.model.run import Bytes, Launch, Pedigree, Run
+from explorer.model.same import Same
 
 NEGLIGIBLE_SHARE = 1e-4
 """A helper that moves less than this share of a sum may be missing from it unsaid."""
@@ -89,6 +91,13 @@ def run_traffic(run: Run) -> Traffic:
     Where the launches have no counted bytes but the call as a whole has (a CUDA graph), the
     counted total is the call's.
     """
+    return _run_traffic(Same(run))
+
+
+# A sweep's plot, table and words ask for the same of hundreds of runs whenever one is added.
+@lru_cache(maxsize=384)
+def _run_traffic(key: Same[Run]) -> Traffic:
+    run = key.it
     read = _summed((launch.is_helper, launch.bytes_read) for launch in run.launches)
     written = _summed((launch.is_helper, launch.bytes_written) for launch in run.launches)
     if run.counters is not None:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QStackedLayout, QWidget
 from explorer.model.finding import Finding
 from explorer.model.findings import main_finding
 from explorer.model.run import Run
+from explorer.model.same import Same
 from explorer.ui.fusion_rows import Row, plan_hint, plan_rows, run_hint, run_rows
 from explorer.ui.fusion_tree import FusionTree
 from explorer.ui.panel import label
@@ -77,7 +78,7 @@ def content(state: State) -> tuple[tuple[Row, ...], str, str]:
     """Rows, the words beside the tabs, and the sentence that stands there if there are no rows."""
     shown = state.shown_run
     if shown is not None and not shows_plan(state):
-        return _of_run(_ById(shown.run))
+        return _of_run(Same(shown.run))
     graph, plan = graph_drawn(state), plan_drawn(state)
     if graph is not None and plan is not None and graph.ops:
         return plan_rows(graph, plan), plan_hint(graph, plan), ""
@@ -88,27 +89,14 @@ def content(state: State) -> tuple[tuple[Row, ...], str, str]:
 
 def finding_of(run: Run) -> Finding | None:
     """The run's main finding, kept for the runs looked at last."""
-    return _finding_of(_ById(run))
-
-
-class _ById:
-    """A run as a key: the same object, not an equal one, since comparing runs takes long."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-
-    def __hash__(self) -> int:
-        return id(self.run)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ById) and other.run is self.run
+    return _finding_of(Same(run))
 
 
 @lru_cache(maxsize=16)
-def _of_run(key: _ById) -> tuple[tuple[Row, ...], str, str]:
-    return run_rows(key.run), run_hint(key.run), ""
+def _of_run(key: Same[Run]) -> tuple[tuple[Row, ...], str, str]:
+    return run_rows(key.it), run_hint(key.it), ""
 
 
 @lru_cache(maxsize=64)
-def _finding_of(key: _ById) -> Finding | None:
-    return main_finding(key.run)
+def _finding_of(key: Same[Run]) -> Finding | None:
+    return main_finding(key.it)

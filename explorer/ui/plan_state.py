@@ -4,22 +4,20 @@ The op graph shows the shown run until a link is touched; from then on it shows 
 run is picked again or the plan was run. No Qt.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 from explorer.chains import CHAINS
 from explorer.model.comparison import is_comparable
 from explorer.model.fusion import FusionPlan
 from explorer.model.opgraph import OpGraph
 from explorer.model.run import Run
+from explorer.model.same import Same
 from explorer.model.strategies import PLAN, is_plan
 from explorer.ui.plan_edit import as_written, fitted, grouping_of, restricted
 
 if TYPE_CHECKING:
     from explorer.ui.state import SessionRun, State
-
-Kept = TypeVar("Kept")
 
 COMPILED = "compile"
 """The strategy whose launches show Inductor's own grouping."""
@@ -209,32 +207,19 @@ def is_plan_spec(spec: str | None) -> bool:
 
 def grouping(run: Run) -> FusionPlan:
     """The grouping that a run shows, kept for the runs looked at last."""
-    return _grouping(_Same(run))
+    return _grouping(Same(run))
 
 
 def _fit(plan: FusionPlan, graph: OpGraph) -> FusionPlan:
     """The plan for a graph's ops; kept, since several views ask for the same one after an edit."""
-    return _fitted(plan, _Same(graph))
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Same(Generic[Kept]):
-    """A run or a graph as a key: the same object, not an equal one, since comparing takes long."""
-
-    it: Kept
-
-    def __hash__(self) -> int:
-        return id(self.it)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.it is self.it
+    return _fitted(plan, Same(graph))
 
 
 @lru_cache(maxsize=64)
-def _grouping(run: _Same[Run]) -> FusionPlan:
+def _grouping(run: Same[Run]) -> FusionPlan:
     return grouping_of(run.it)
 
 
 @lru_cache(maxsize=64)
-def _fitted(plan: FusionPlan, graph: _Same[OpGraph]) -> FusionPlan:
+def _fitted(plan: FusionPlan, graph: Same[OpGraph]) -> FusionPlan:
     return fitted(plan, graph.it)
