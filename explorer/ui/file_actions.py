@@ -8,7 +8,6 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from explorer.model.errors import ExplorerError, UsageError
-from explorer.model.plan_module import MODULE_SUFFIX, plan_module
 from explorer.recording import SUFFIX, load_recording, save_recording
 from explorer.ui.plan_state import plan_to_export
 from explorer.ui.state import drawn
@@ -78,6 +77,8 @@ class FileActions(QObject):
 
     def ask_to_export_plan(self) -> None:
         """Let the user name a file for a module that applies the plan, and write it."""
+        from explorer.model.plan_module import MODULE_SUFFIX
+
         run = plan_to_export(self._store.state)
         if run is None:
             self._store.tell(
@@ -95,6 +96,9 @@ class FileActions(QObject):
 
     def export_plan(self, path: Path, run: "Run") -> bool:
         """Write a module that applies a run's plan; tells what came of it."""
+        # Not needed before the window is on the screen.
+        from explorer.model.plan_module import plan_module
+
         try:
             path.write_text(plan_module(run), encoding="utf-8")
         except UsageError as error:

@@ -13,7 +13,6 @@ from explorer.model.legality import Illegal, cured
 from explorer.model.strategies import plan_spec
 from explorer.model.units import format_bytes
 from explorer.ui.callout import Callout
-from explorer.ui.chain_picture import chain_picture
 from explorer.ui.graph_view import GraphView, Preview
 from explorer.ui.op_links import ChainPicture, Link
 from explorer.ui.panel import Panel
@@ -373,6 +372,9 @@ def picture_of(state: State) -> tuple[ChainPicture | None, str]:
         memory = device.memory_name if device else "memory"
     if graph is None:
         return None, memory
+    # Imported once there is something to draw: the window is on the screen sooner.
+    from explorer.ui.chain_picture import chain_picture
+
     if shown is not None and not shows_plan(state):
         return chain_picture(graph, shown.run), memory
     return chain_picture(graph, None, plan), memory

@@ -22,7 +22,6 @@ from explorer.model.opgraph import OpGraph
 from explorer.model.planned import planned_bytes
 from explorer.model.run import Run
 from explorer.model.strategies import PLAN
-from explorer.model.sweep import plan_of_run
 
 PASTED_PREFIX = f"{PLAN}:"
 
@@ -79,6 +78,9 @@ def fitted(plan: FusionPlan, graph: OpGraph) -> FusionPlan:
 
 def grouping_of(run: Run) -> FusionPlan:
     """The grouping that a run shows: its plan, or the ops that its launches carry out together."""
+    # Not needed before there is a run, and so not before the window is on the screen.
+    from explorer.model.sweep import plan_of_run
+
     plan = plan_of_run(run, run.graph)
     if plan is None:
         plan = plan_of_launches(run.graph, run.launches)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer
 
@@ -32,9 +33,10 @@ from explorer.ui.plan_state import (
 )
 from explorer.ui.state import WorkerPhase, run_blocker, wanted_strategies
 from explorer.ui.store import Store
-from explorer.ui.sweep_state import is_in_setting, sweep_blocker, sweep_specs
-from explorer.ui.sweeping import Sweeping
 from explorer.ui.worker_process import WorkerProcess
+
+if TYPE_CHECKING:
+    from explorer.ui.sweeping import Sweeping
 
 SWEEP_TIMING_S = 0.3
 """Seconds spent timing each plan of a sweep: there may be 256."""
@@ -92,6 +94,10 @@ class Session(QObject):
 
     def sweep(self) -> None:
         """Measure every plan of the chosen setting that has no run; tells why if that cannot be."""
+        # Imported when asked for: the window is on the screen sooner.
+        from explorer.ui.sweep_state import is_in_setting, sweep_blocker, sweep_specs
+        from explorer.ui.sweeping import Sweeping
+
         state = self._store.state
         blocker = sweep_blocker(state)
         if blocker is not None:

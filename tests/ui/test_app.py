@@ -31,7 +31,8 @@ def tell(what, names):
     sys.stdout.write(f"{what} {heavy}\\n")
     sys.stdout.flush()
 def painted(self):
-    tell("painted", ("torch", "triton", "numpy", "pyqtgraph"))
+    tell("painted", ("torch", "triton", "numpy", "pyqtgraph", "explorer.model.sweep",
+        "explorer.model.plan_module", "explorer.ui.chain_picture"))
     start(self)
 def opened(self):
     begin(self)
