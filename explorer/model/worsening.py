@@ -181,4 +181,6 @@ def _more(share: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{share * 100:.3g}%"
+    percent = share * 100
+    # Three digits, but no power of ten.
+    return f"{percent:.3g}%" if percent < 999 else f"{percent:,.0f}%"

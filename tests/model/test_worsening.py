@@ -102,6 +102,12 @@ def test_time_is_a_fault_only_beyond_limit_and_noise(
         )
 
 
+@pytest.mark.parametrize(("times", "words"), [(10.994, "999%"), (126, "12,500%")])
+def test_a_run_many_times_slower_is_told_without_powers_of_ten(times: float, words: str) -> None:
+    [fault] = compare(timed(BEFORE, 100.0), timed(BEFORE, 100.0 * times), LIMITS).faults
+    assert fault.startswith(f"It takes {words} longer: ")
+
+
 def test_times_of_another_condition_or_clock_are_not_compared() -> None:
     assert BEFORE.timing is not None
     assert BEFORE.timing.cold is not None
