@@ -5,6 +5,9 @@ from html import escape
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+MAY_BREAK = "\u200b"
+"""Has no width; a line may end there."""
+
 
 def label(text: str, kind: str) -> QLabel:
     """A plain-text label; ``kind`` is the name that the style sheet knows it by."""
@@ -16,8 +19,14 @@ def label(text: str, kind: str) -> QLabel:
 
 
 def wrapped(text: str) -> str:
-    """A tooltip that is broken into lines: Qt lays plain text out as one, across the screen."""
-    return f"<qt>{escape(text).replace(chr(10), '<br>')}</qt>" if text else ""
+    """A tooltip that is broken into lines: Qt lays plain text out as one, across the screen.
+
+    A fusion plan, which is one long word, may be broken at its signs.
+    """
+    if not text:
+        return ""
+    breakable = escape(text).replace("|", f"|{MAY_BREAK}").replace("+", f"+{MAY_BREAK}")
+    return f"<qt>{breakable.replace(chr(10), '<br>')}</qt>"
 
 
 def restyle(widget: QWidget, name: str, value: bool | str) -> None:
@@ -80,4 +89,4 @@ class Panel(QFrame):
     def set_hint(self, hint: str, tip: str = "") -> None:
         """Change the hint; ``tip`` explains it at length."""
         self._hint.setText(hint)
-        self._hint.setToolTip(tip)
+        self._hint.setToolTip(wrapped(tip))

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from explorer.model.fusion import ALL, EACH, INDUCTOR
-from explorer.ui.panel import label, restyle
+from explorer.ui.panel import label, restyle, wrapped
 from explorer.ui.theme import DARK, Theme, font
 
 ASKING = "asking Inductor… ×"
@@ -141,7 +141,7 @@ class PlanText(QWidget):
     def show_saving(self, text: str, tip: str, kind: str) -> None:
         """Show what it saves against one op a kernel; empty for nothing."""
         self.saving.setText(text)
-        self.saving.setToolTip(tip)
+        self.saving.setToolTip(wrapped(tip))
         self.saving.setVisible(bool(text))
         restyle(self.saving, "kind", kind)
 
@@ -158,9 +158,9 @@ class PlanText(QWidget):
             self.field.setText(self._plan)
         self.field.setModified(False)
         self.field.setCursorPosition(0)
-        self.field.setToolTip(
-            f"plan:{self._plan}\nType another and press Enter; + within a kernel, | between"
-        )
+        how = "Type another and press Enter; + within a kernel, | between"
+        self.field.setAccessibleDescription(how)
+        self.field.setToolTip(wrapped(f"plan:{self._plan}\n{how}"))
 
 
 class _PlanField(QLineEdit):

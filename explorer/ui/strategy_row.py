@@ -13,6 +13,7 @@ from explorer.model.run import Run
 from explorer.model.units import format_us
 from explorer.ui.controls import FocusRing, Toggle, draw_focus
 from explorer.ui.painting import LEFT, RIGHT, draw_text, text_width
+from explorer.ui.panel import wrapped
 from explorer.ui.state import (
     SessionRun,
     strategy_sentence,
@@ -135,11 +136,12 @@ class StrategyRow(QAbstractButton):
         if looks == (self._text, self._color, self._has_result, self._is_shown):
             return
         self._text, self._color, self._has_result, self._is_shown = looks
-        self.setToolTip(text.tip)
+        self.setToolTip(wrapped(text.tip))
         self.box.setAccessibleName(f"Measure {text.title} in the next run")
         said = ", ".join(part for part in (text.below, text.time, text.ratio) if part)
         self.setAccessibleName(f"{text.title}: {said}")
-        self.setAccessibleDescription("shown" if is_shown else "")
+        # Else a screen reader would read the tooltip with its markup.
+        self.setAccessibleDescription("shown" if is_shown else text.tip)
         self.update()
 
     @property

@@ -14,6 +14,7 @@ from explorer.model.messages import Progress, Stage
 from explorer.model.run import Run, StrategyInfo
 from explorer.ui.header import Header
 from explorer.ui.message_bar import MessageBar
+from explorer.ui.panel import wrapped
 from explorer.ui.state import WorkerPhase, wanted_strategies
 from explorer.ui.status_line import StatusLine
 from explorer.ui.store import Store
@@ -210,7 +211,8 @@ class TestStrategies:
         assert not row.box.isEnabled()
         assert not row.box.isChecked()
         assert row.text_shown.below == "CUDA graphs need a CUDA device."
-        assert row.toolTip().endswith(row.text_shown.below)
+        assert row.text_shown.tip.endswith(row.text_shown.below)
+        assert row.toolTip() == wrapped(row.text_shown.tip)
 
     def test_a_recorded_strategy_that_the_worker_lacks_still_has_its_result(
         self, full: Store, panel: StrategiesPanel
@@ -295,7 +297,9 @@ class TestStrategies:
         shown = panel.rows["plan"].text_shown
         assert shown.below == "3 kernels + 1 helper"
         assert shown.ratio == panel.rows["compile"].text_shown.ratio
-        assert text in panel.rows["plan"].toolTip()
+        assert text in panel.rows["plan"].text_shown.tip
+        # One long word without a blank would reach across the screen.
+        assert text.replace("|", "|\u200b").replace("+", "+\u200b") in panel.rows["plan"].toolTip()
 
     def test_no_ratio_where_the_ranges_overlap(self, qtbot: QtBot, store: Store) -> None:
         compiled = compiled_attention()
