@@ -67,7 +67,7 @@ class Callout(QFrame):
         self.hide()
 
     def _lay_out(self) -> None:
-        actions = QHBoxLayout()
+        actions = self._actions = QHBoxLayout()
         actions.setSpacing(6)
         actions.addWidget(self.remedy_button)
         actions.addWidget(self.raw_button)
@@ -113,8 +113,9 @@ class Callout(QFrame):
         self.raw_button.setText(SHOW_RAW)
         self.raw_button.setVisible(bool(raw))
         self._place = place
-        self.put()
+        # What is hidden is not measured: its parts have no sizes before it is shown.
         self.show()
+        self.put()
         self.raise_()
 
     def put(self) -> None:
@@ -128,8 +129,7 @@ class Callout(QFrame):
         width = self._place.left() - 2 * GAP_PX if is_at_side else whole
         self._sentence.setFixedWidth(width - 46)
         # Laid out while it was hidden, the layouts keep what an earlier sentence needed.
-        self._sentence.ensurePolished()
-        for layout in (self._head, self._column):
+        for layout in (self._head, self._actions, self._column):
             layout.invalidate()
         height = max(self._column.totalHeightForWidth(width), self.sizeHint().height())
         top = self._place.top() if is_at_side else self._place.bottom() + GAP_PX
