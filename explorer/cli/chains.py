@@ -7,7 +7,7 @@ from explorer.chains import CHAINS, find_chain
 from explorer.chains.descriptor import Chain, Parameter
 from explorer.cli.plans import PLAN_FORMS, plan_example
 from explorer.cli.table import Column, render, shortened
-from explorer.cli.terminal import DONE, write_json, write_lines
+from explorer.cli.terminal import DONE, paragraphs, write_json, write_lines
 from explorer.model.device import DeviceKind
 from explorer.model.fusion import BETWEEN, WITHIN
 from explorer.model.strategies import plan_spec
@@ -106,8 +106,18 @@ def _describe(chain: Chain) -> list[str]:
         [[op.name, op.detail, op.output + ", in place" * op.in_place] for op in chain.all_ops],
     )
     return [
-        f"{chain.title} ({chain.id})", f"  {chain.formula}", f"  {chain.look_at}",
-        "", *parameters, "", *ops, "",
-        f"plans: '{plan_spec(plan_example(chain))}' ({WITHIN} within a kernel, {BETWEEN} between "
-        f"kernels; what is not named stays alone), {', '.join(map(plan_spec, PLAN_FORMS))}",
+        f"{chain.title} ({chain.id})", f"  {chain.formula}", *paragraphs([chain.look_at], "  "),
+        "", *parameters, "", *ops, *_length(chain), "",
+        f"plans: '{plan_spec(plan_example(chain))}', {', '.join(map(plan_spec, PLAN_FORMS))}",
+        f"  {WITHIN} within a kernel, {BETWEEN} between kernels; what is not named stays alone",
     ]  # fmt: skip
+
+
+def _length(chain: Chain) -> list[str]:
+    """How many of the ops there are, where a parameter says so."""
+    if chain.length_parameter is None:
+        return []
+    name = chain.length_parameter
+    on_gpu, on_cpu = map(chain.parameter(name).default, (DeviceKind.CUDA, DeviceKind.CPU))
+    usual = f"{on_gpu}" if on_gpu == on_cpu else f"{on_gpu} on a GPU and {on_cpu} on a CPU"
+    return [f"The first {name} of them are run, by default {usual}."]

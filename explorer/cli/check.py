@@ -16,6 +16,7 @@ from explorer.cli.terminal import (
     DONE,
     FAILED,
     INTERRUPTED,
+    paragraphs,
     write_error,
     write_json,
     write_lines,
@@ -174,7 +175,7 @@ def _table(found: Sequence[Worsening]) -> list[str]:
         f"{', '.join(chains)} on {', '.join(devices)}, as recorded and now",
         "",
         *render(columns, rows),
-        *notes,
+        *paragraphs(notes),
         f"{worse} of {len(found)} runs got worse." if worse else "No run got worse.",
     ]
 

@@ -1,9 +1,10 @@
 """What became of a fusion plan's groups, and why other neighbours were not fused, as text."""
 
 from explorer.cli.table import Column, render, shortened
+from explorer.cli.terminal import paragraphs
 from explorer.model.fusion import WITHIN
 from explorer.model.outcome import GroupOutcome, outcomes
-from explorer.model.run import Pedigree, RefusalReason, Run
+from explorer.model.run import FusionRefusal, Pedigree, RefusalReason, Run
 from explorer.model.units import format_bytes, three_digits
 
 OPS_WIDTH = 40
@@ -34,24 +35,33 @@ def group_lines(run: Run) -> list[str]:
     return [heading, *render(columns, [_row(outcome, shown) for outcome in found])]
 
 
+def refusals_of(run: Run) -> list[FusionRefusal]:
+    """What is told of a run: a boundary that the plan itself has needs no reason."""
+    found = run.compile.refusals if run.compile is not None else ()
+    return [refusal for refusal in found if refusal.reason is not RefusalReason.DRAWN]
+
+
 def refusal_lines(run: Run, *, raw: bool) -> list[str]:
-    """Why neighbours do not share a kernel; a boundary that the plan itself has needs no reason.
+    """Why neighbours do not share a kernel.
 
     Args:
         run: Of ``compile`` or of a plan.
         raw: Whether the compiler's own words follow each sentence.
     """
     lines = []
-    for refusal in run.compile.refusals if run.compile is not None else ():
-        if refusal.reason is RefusalReason.DRAWN:
-            continue
-        lines.append(
-            f"{run.strategy.spec}: not fused: {refusal.first} and {refusal.second}: "
-            f"{refusal.sentence}"
-        )
+    for refusal in refusals_of(run):
+        sentence = f"not fused: {_between(refusal)}: {refusal.sentence}"
+        lines += paragraphs([f"{run.strategy.spec}: {sentence}"], "  ")
         if raw and refusal.raw:
-            lines += [f"    {line}" for line in refusal.raw.splitlines()]
+            lines += [f"      {line}" for line in refusal.raw.splitlines()]
     return lines
+
+
+def _between(refusal: FusionRefusal) -> str:
+    """An op that became several loop nests or kernels is apart from itself."""
+    if refusal.first == refusal.second:
+        return f"parts of {refusal.first}"
+    return f"{refusal.first} and {refusal.second}"
 
 
 def _row(outcome: GroupOutcome, shown: list[Pedigree]) -> list[str]:

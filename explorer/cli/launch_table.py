@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from explorer.cli.table import Column, render, shortened
+from explorer.cli.terminal import paragraphs
 from explorer.model.run import Bytes, Launch, LoopNest, Pedigree, Run
 from explorer.model.traffic import (
     achieved_bytes_per_s,
@@ -44,7 +45,7 @@ def launch_lines(run: Run) -> list[str]:
         rows.append(_launch_row(number, launch, cells))
         rows += [_nest_row(nest, cells) for nest in launch.loop_nests]
     rows += [[], _sum_row(run, cells)]
-    return [_heading(run), *render(columns, rows)]
+    return [*paragraphs([_heading(run)]), *render(columns, rows)]
 
 
 def _pedigrees(run: Run) -> list[Pedigree]:

@@ -13,8 +13,9 @@ from explorer.cli.launch_table import launch_lines
 from explorer.cli.plans import is_plan_run, plan_text
 from explorer.cli.sweep_table import best_lines, detailed, find_sweep, plan_runs, sweep_lines, swept
 from explorer.cli.table import Column, render, shortened
-from explorer.cli.terminal import one_line
+from explorer.cli.terminal import one_line, paragraphs
 from explorer.model.comparison import check_words, distrust, find_baseline, headline, speed_up
+from explorer.model.fusion import PRESETS
 from explorer.model.run import Direction, Run, Samples
 from explorer.model.traffic import peak_bytes, run_traffic
 from explorer.model.units import format_bytes, split_us, three_digits
@@ -77,7 +78,7 @@ def _details(run: Run, *, raw: bool) -> list[str]:
         lines += ["", *groups]
     if run.launches:
         lines += ["", *launch_lines(run)]
-    return [*lines, *[f"  {line}" for line in refusal_lines(run, raw=raw)], *_remarks(run)]
+    return [*lines, *refusal_lines(run, raw=raw), *_remarks(run)]
 
 
 def _heading(run: Run) -> list[str]:
@@ -98,8 +99,8 @@ def _heading(run: Run) -> list[str]:
 
 def _wrong(runs: Sequence[Run]) -> list[str]:
     """The runs whose check failed, above every number of theirs."""
-    found = [f"  CHECK FAILED: {_name(run)}: {doubt}" for run in runs if (doubt := distrust(run))]
-    return ["", *found] if found else []
+    found = [f"CHECK FAILED: {_name(run)}: {doubt}" for run in runs if (doubt := distrust(run))]
+    return ["", *paragraphs(found, "  ")] if found else []
 
 
 def _strategy_table(runs: list[Run]) -> list[str]:
@@ -132,7 +133,8 @@ def _name(run: Run) -> str:
     named = run.strategy.spec
     if run.strategy.backend:
         named = f"{named} = {run.strategy.backend}"
-    elif is_plan_run(run):
+    elif is_plan_run(run) and run.strategy.option not in PRESETS:
+        # A preset's plan is written out above its groups: two presets may mean the same one.
         named = shortened(plan_text(run), NAME_WIDTH)
     return f"{named} ({run.label})" if run.label else named
 
@@ -199,7 +201,9 @@ def _legend(runs: Iterable[Run]) -> list[str]:
 
 
 def _failure(run: Run) -> list[str]:
-    return [] if run.error is None else [f"  {run.strategy.spec}: failed: {run.error}"]
+    if run.error is None:
+        return []
+    return paragraphs([f"{run.strategy.spec}: failed: {run.error}"], "  ")
 
 
 def _remarks(run: Run) -> list[str]:
@@ -220,4 +224,5 @@ def _remarks(run: Run) -> list[str]:
             for check in run.accuracy.distribution
         ]
     remarks += run.warnings
-    return [*_failure(run), *[f"  {run.strategy.spec}: {remark}" for remark in remarks]]
+    told = paragraphs((f"{run.strategy.spec}: {remark}" for remark in remarks), "  ")
+    return [*_failure(run), *told]

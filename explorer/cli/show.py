@@ -2,9 +2,10 @@
 
 from argparse import Namespace
 
+from explorer.cli.group_table import refusals_of
 from explorer.cli.plans import find_plan
 from explorer.cli.report import report
-from explorer.cli.terminal import DONE, write_json, write_result
+from explorer.cli.terminal import DONE, write_json, write_note, write_result
 from explorer.model.errors import RecordingError
 from explorer.recording import load_recording, runs_to_plain
 
@@ -25,4 +26,6 @@ def execute(options: Namespace) -> int:
     if not runs:
         raise RecordingError(f"{options.file} holds no run.")
     write_result(report(runs, raw=options.raw))
+    if options.raw and not any(refusal.raw for run in runs for refusal in refusals_of(run)):
+        write_note("No words of the compiler's own are recorded in these runs.")
     return DONE

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from explorer.cli.plans import is_plan_run
 from explorer.cli.table import Column, render, shortened
+from explorer.cli.terminal import paragraphs
 from explorer.model.comparison import ranges_overlap
 from explorer.model.errors import UsageError
 from explorer.model.fusion import INDUCTOR, FusionPlan, parse_plan
@@ -75,7 +76,7 @@ def sweep_lines(sweep: Sweep) -> list[str]:
 
 def best_lines(sweep: Sweep) -> list[str]:
     """The best plan by name, and what else the plans together say; empty without a timed plan."""
-    return [*_fastest(sweep), *findings(sweep)]
+    return paragraphs([*_fastest(sweep), *findings(sweep)])
 
 
 def detailed(sweep: Sweep) -> list[Run]:
@@ -137,7 +138,7 @@ def _inductor_lines(sweep: Sweep) -> list[str]:
     if sweep.inductor is None:
         return ["Inductor's own grouping is not known here: no run of compile is beside."]
     if sweep.inductor_point is None:
-        return [f"Inductor's own grouping is {sweep.inductor.text}, which did not run."]
+        return paragraphs([f"Inductor's own grouping is {sweep.inductor.text}, which did not run."])
     return []
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Iterable
 from typing import Any, TextIO
 
@@ -22,6 +23,8 @@ INTERRUPTED = 130
 PROGRAM = "kernel-explorer"
 MOST_CHARACTERS = 4000
 """A longer line loses its middle: it quotes something that nobody would read."""
+WIDTH = 120
+"""Characters a line of prose has at most, but for a word, such as a plan, that is longer."""
 
 _BREAKS = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]+")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -57,6 +60,20 @@ def one_line(text: str) -> str:
         half = MOST_CHARACTERS // 2
         shown = f"{shown[:half]}…{shown[-half:]}"
     return shown
+
+
+def paragraphs(sentences: Iterable[str], indent: str = "") -> list[str]:
+    """What a person reads, in lines of at most :data:`WIDTH`, broken at blanks alone.
+
+    Args:
+        sentences: Each begins a line; breaks of its own become blanks.
+        indent: Before its first line; those after it stand two blanks deeper.
+    """
+    wrapper = textwrap.TextWrapper(
+        width=WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return [line for sentence in sentences for line in wrapper.wrap(one_line(sentence))]
 
 
 def write_lines(lines: Iterable[str]) -> None:

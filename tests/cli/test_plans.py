@@ -15,6 +15,7 @@ import pytest
 
 from explorer.chains import find_chain
 from explorer.cli.plans import check_plan, steps
+from explorer.cli.report import report
 from explorer.model.errors import UsageError
 from explorer.model.fusion import sweep_plans
 from explorer.model.run import CompileCost, FusionRefusal, RefusalReason
@@ -239,3 +240,33 @@ def test_reasons_against_fusing_are_told_and_raw_on_request(
     assert "boundary" not in plain
     assert "cannot fuse" not in plain
     assert "      cannot fuse op0 with op2: numel\n" in raw
+
+
+def test_an_op_apart_from_itself_is_told_of_its_parts_and_missing_words_are_said_to_be(
+    cli: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    apart = FusionRefusal(
+        first="softmax", second="softmax", sentence="Its loops do not fit.",
+        reason=RefusalReason.OTHER_AXIS,
+    )  # fmt: skip
+    run = replace(
+        plan_run("scale+mask+softmax|dropout"),
+        compile=CompileCost(first_call_s=1.5, refusals=(apart,)),
+    )
+    save_recording(tmp_path / "runs.kx", (run,))
+    done = cli("show", str(tmp_path / "runs.kx"), "--raw")
+    assert ": not fused: parts of softmax: Its loops do not fit.\n" in done.out
+    assert done.err == "No words of the compiler's own are recorded in these runs.\n"
+    assert cli("show", str(tmp_path / "runs.kx")).err == ""
+
+
+def test_presets_of_the_same_plan_keep_their_names_apart() -> None:
+    run = plan_run("scale+mask+softmax+dropout")
+    presets = [
+        replace(run, id=name, strategy=replace(run.strategy, option=name))
+        for name in ("inductor", "all")
+    ]
+    text = report(presets)
+    for spec in ("plan:inductor", "plan:all"):
+        assert re.search(rf"^{spec} +2.82 ms", text, re.MULTILINE)
+        assert f"\nThe plan scale+mask+softmax+dropout ({spec})\n" in text

@@ -15,6 +15,7 @@ from explorer.cli import progress
 from explorer.cli.progress import ProgressDisplay
 from explorer.cli.report import report
 from explorer.cli.table import Column, render, shortened
+from explorer.cli.terminal import paragraphs
 from explorer.model.messages import Progress, Stage
 from explorer.model.run import Bytes, CompileCost, GraphBreak, Run, Timing
 from explorer.recording import runs_to_plain, save_recording
@@ -69,6 +70,16 @@ def test_rates_say_the_pedigree_of_every_launch_not_of_the_first() -> None:
 def test_a_long_text_is_cut_with_a_sign() -> None:
     assert shortened("abcdef", 6) == "abcdef"
     assert shortened("abcdefg", 6) == "abcde…"
+
+
+def test_a_sentence_is_broken_at_blanks_and_a_plan_is_not() -> None:
+    words, plan = " ".join(["word"] * 23), "+".join(["long"] * 30)
+    assert paragraphs([f"{words} ends\nit", plan], "  ") == [
+        f"  {words}",
+        "    ends it",
+        f"  {plan}",
+    ]
+    assert len(f"  {words} ends") == 120 + 1
 
 
 def test_a_strategy_has_its_time_traffic_and_error() -> None:
@@ -149,10 +160,11 @@ def test_a_failed_check_stands_above_every_number_and_no_ratio_beside_it() -> No
     runs = (eager_attention(), wrong_randomness(compiled_attention()), sdpa_attention())
     text = report(runs)
     lines = text.splitlines()
-    assert lines[4] == (
+    assert lines[4:6] == [
         "  CHECK FAILED: compile: Its randomness is wrong: share of probabilities kept, 1 − p: "
-        "0.8008, expected 0.8984 ± 0.0005 (230 of 256; the chain asks for 0.9)."
-    )
+        "0.8008, expected 0.8984 ± 0.0005",
+        "    (230 of 256; the chain asks for 0.9).",
+    ]
     assert row(text, "compile ")[5] == "withheld"
     assert row(text, "sdpa = cuDNN")[5] == "4.69×"
     assert "CHECK FAILED" not in report((eager_attention(), sdpa_attention()))

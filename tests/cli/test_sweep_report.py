@@ -20,6 +20,11 @@ def rows_of(text: str) -> list[list[str]]:
     return [[found[1], *re.split(r"\s{2,}", found[2].strip())] for found in split if found]
 
 
+def unbroken(text: str) -> str:
+    """The text with the lines of a sentence put together again."""
+    return re.sub(r"\n {2,}", " ", text)
+
+
 def test_the_fastest_plan_comes_first_with_its_marks() -> None:
     rows = rows_of(report(PLANS, inductor_plan=MOST_FUSED))
     assert len(rows) == 8
@@ -49,9 +54,9 @@ def test_the_best_plan_is_named_and_the_most_fused_one_when_it_is_not() -> None:
 
 def test_plans_that_are_as_fast_within_noise_are_not_beaten() -> None:
     close = [timed(run, 2669.0 + i) for i, run in enumerate(PLANS[:3])]
-    assert ". Within noise 2 others are as fast.\n" in report(close)
-    assert f". Within noise {close[1].strategy.plan} is as fast.\n" in report(close[:2])
-    assert "Within noise" not in report(PLANS)
+    assert ". Within noise 2 others are as fast." in unbroken(report(close))
+    assert f". Within noise {close[1].strategy.plan} is as fast." in unbroken(report(close[:2]))
+    assert "Within noise" not in unbroken(report(PLANS))
 
 
 def test_only_the_fastest_and_the_most_fused_have_their_launches_told() -> None:

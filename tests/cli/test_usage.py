@@ -158,10 +158,10 @@ def test_chains_lists_what_can_be_picked(cli: Callable[..., Outcome]) -> None:
 def test_a_chain_is_told_with_defaults_ranges_and_ops(cli: Callable[..., Outcome]) -> None:
     text = cli("chains", "attention").out
     assert "seq_len        4096      1024  1 to 1,048,576 " in text
-    assert text.splitlines()[-1] == (
-        "plans: 'plan:scale+mask|softmax+dropout' (+ within a kernel, | between kernels; what is "
-        "not named stays alone), plan:each, plan:inductor, plan:all, plan:*"
-    )
+    assert text.splitlines()[-2:] == [
+        "plans: 'plan:scale+mask|softmax+dropout', plan:each, plan:inductor, plan:all, plan:*",
+        "  + within a kernel, | between kernels; what is not named stays alone",
+    ]
     plain = json.loads(cli("chains", "attention", "--json").out)
     assert [op["name"] for op in plain["ops"]] == [
         "qk", "scale", "mask", "softmax", "dropout", "pv",
@@ -173,6 +173,11 @@ def test_a_chain_is_told_with_defaults_ranges_and_ops(cli: Callable[..., Outcome
     assert by_name["seq_len"]["default"] == {"cuda": 4096, "cpu": 1024}
     assert by_name["dropout"]["range"] == "0 to below 1"
     assert by_name["mask"]["choices"] == ["additive", "causal", "none"]
+
+
+def test_a_chain_of_any_length_says_how_many_ops_are_run(cli: Callable[..., Outcome]) -> None:
+    assert "\nThe first k of them are run, by default 8.\n" in cli("chains", "elementwise").out
+    assert "The first" not in cli("chains", "attention").out
 
 
 def test_doctor_says_what_can_be_measured_and_the_remedy(cli: Callable[..., Outcome]) -> None:

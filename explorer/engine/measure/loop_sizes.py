@@ -50,7 +50,14 @@ def elements(node: ScheduledNode) -> int | tuple[str, ...]:
 
 def spoken(node: ScheduledNode) -> str:
     """``2 × 64 × 64`` or, of a reduction, ``128 rows of 64``."""
-    loops, reduced = (" × ".join(size for size in sizes if size != "1") for sizes in sizes_of(node))
+    loops, reduced = (
+        " × ".join(_grouped(size) for size in sizes if size != "1") for sizes in sizes_of(node)
+    )
     if not node.is_reduction:
         return loops or "one element"
     return f"{reduced or 'one element'} for each of {loops or 'one'}"
+
+
+def _grouped(size: str) -> str:
+    """``131,072``; a size that is no number stays as it is."""
+    return f"{int(size):,}" if size.isdigit() else size
