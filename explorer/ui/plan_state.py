@@ -101,7 +101,7 @@ def plan_to_run(state: "State") -> FusionPlan | None:
 
     That is the shown run's while it is a plan run of this chain, else the one drawn by hand.
     """
-    ops = _next_ops(state)
+    ops = next_ops(state)
     if not ops:
         return None
     plan = _current(state)
@@ -131,7 +131,8 @@ def _current(state: "State") -> FusionPlan | None:
     return state.plans.get(state.chain)
 
 
-def _next_ops(state: "State") -> list[str]:
+def next_ops(state: "State") -> list[str]:
+    """Names of the next run's ops in their order; empty while they are not known."""
     chain = CHAINS.get(state.chain)
     if chain is not None and not state.parameters.errors:
         return [op.name for op in chain.ops(state.parameters.values)]

@@ -7,7 +7,8 @@ from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from explorer.model.strategies import PLAN
 from explorer.ui.panel import Panel
-from explorer.ui.plan_state import is_plan_spec, plan_to_run
+from explorer.ui.plan_state import is_plan_spec, next_ops, plan_to_run
+from explorer.ui.plan_strip import PlanOps
 from explorer.ui.plan_words import row_words
 from explorer.ui.state import drawn, result_of, strategy_abilities
 from explorer.ui.status_line import stage_words
@@ -82,11 +83,15 @@ class StrategiesPanel(Panel):
 
     def _with_plan(self, text: RowText) -> RowText:
         """The row of the plan drawn by hand says which it is, and what it promises until it ran."""
-        plan = plan_to_run(self._store.state)
+        state = self._store.state
+        plan = plan_to_run(state)
         if plan is None:
             return text
-        below = text.below if text.time else row_words(plan)
-        return replace(text, below=below, tip=f"{text.tip}\nplan:{plan.text}")
+        tip = f"{text.tip}\nplan:{plan.text}"
+        if text.time:
+            return replace(text, tip=tip)
+        shown = PlanOps(plan, tuple(next_ops(state)))
+        return replace(text, below=row_words(plan), tip=tip, plan=shown)
 
     def _show_progress(self) -> None:
         """On the row that is being measured, how far that is."""

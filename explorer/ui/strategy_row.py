@@ -14,6 +14,7 @@ from explorer.model.units import format_us
 from explorer.ui.controls import FocusRing, Toggle, draw_focus
 from explorer.ui.painting import LEFT, RIGHT, draw_text, text_width
 from explorer.ui.panel import wrapped
+from explorer.ui.plan_strip import LEAST_WIDTH, PlanOps, draw_strip
 from explorer.ui.state import (
     SessionRun,
     strategy_sentence,
@@ -42,6 +43,7 @@ class RowText:
         ratio: How that compares with the baseline, empty without one; or that a check failed.
         verdict: Of that comparison.
         tip: All of it at length.
+        plan: A plan with which ``below`` ends; where that does not fit, a strip stands for it.
     """
 
     title: str
@@ -50,6 +52,7 @@ class RowText:
     ratio: str = ""
     verdict: Verdict = Verdict.EQUAL
     tip: str = ""
+    plan: PlanOps | None = None
 
 
 def row_text(ability: StrategyAbility, result: SessionRun | None, runs: list[Run]) -> RowText:
@@ -208,7 +211,7 @@ class StrategyRow(QAbstractButton):
         ratio_ink = theme.color(verdict_color_name(text.verdict))
         used = draw_text(painter, lower, RIGHT, text.ratio, font(12.5, 600), ratio_ink)
         rest = lower.adjusted(0, 0, -used - 8 if used else 0, 0)
-        draw_text(painter, rest, LEFT, text.below, font(12.5), theme.color("muted"))
+        _draw_below(painter, rest, text, theme)
 
 
 def _draw_title(painter: QPainter, room: QRectF, title: str, color: QColor) -> None:
@@ -216,6 +219,18 @@ def _draw_title(painter: QPainter, room: QRectF, title: str, color: QColor) -> N
     faces = [font(px, 600) for px in (13.5, 13)]
     fitting = (face for face in faces if text_width(title, face) <= room.width())
     draw_text(painter, room, LEFT, title, next(fitting, faces[-1]), color)
+
+
+def _draw_below(painter: QPainter, room: QRectF, text: RowText, theme: Theme) -> None:
+    """The second line, with a strip in the place of a plan's text that does not fit."""
+    face, shown, strip = font(12.5), text.below, QRectF(room)
+    if text.plan is not None and text_width(shown, face) > room.width():
+        lead = shown.removesuffix(text.plan.plan.text)
+        strip.setLeft(room.left() + text_width(lead, face) + 2)
+        if strip.width() >= LEAST_WIDTH:
+            shown = lead
+            draw_strip(painter, strip, text.plan, theme)
+    draw_text(painter, room, LEFT, shown, face, theme.color("muted"))
 
 
 def _halves(room: QRectF) -> tuple[QRectF, QRectF]:

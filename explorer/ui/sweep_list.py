@@ -15,6 +15,8 @@ from explorer.model.sweep_words import point_words
 from explorer.model.units import format_bytes, format_us
 from explorer.ui.painting import text_width
 from explorer.ui.panel import wrapped
+from explorer.ui.plan_delegate import PLAN_ROLE, PlanDelegate
+from explorer.ui.plan_strip import PlanOps, order_words
 from explorer.ui.theme import DARK, Theme, font
 from explorer.ui.words import DASH
 
@@ -156,6 +158,8 @@ class SweepListModel(QAbstractTableModel):
             return column.text(point)
         if role == Qt.ItemDataRole.ToolTipRole:
             return wrapped("\n".join(point_words(self._sweep, point)))
+        if role == PLAN_ROLE:
+            return _plan_ops(point) if index.column() == PLAN else None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _side(index.column())
         if role == Qt.ItemDataRole.FontRole:
@@ -172,11 +176,17 @@ class SweepListModel(QAbstractTableModel):
             return None
         if role == Qt.ItemDataRole.DisplayRole:
             return COLUMNS[section].title
+        if role == Qt.ItemDataRole.ToolTipRole and section == PLAN:
+            return wrapped(self._order_words())
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _side(section)
         if role == Qt.ItemDataRole.FontRole:
             return font(12 * self._zoom, 500)
         return None
+
+    def _order_words(self) -> str:
+        found = (_plan_ops(point) for point in self.points)
+        return next((order_words(shown.ops) for shown in found if shown is not None), "")
 
     def _font(self, point: SweepPoint, column: int) -> QFont:
         weight = 600 if point.run is self._shown else 400
@@ -194,6 +204,13 @@ class SweepListModel(QAbstractTableModel):
         return "text"
 
 
+def _plan_ops(point: SweepPoint) -> PlanOps | None:
+    """What a strip of the plan needs; None for a run that is no plan's."""
+    if point.plan is None:
+        return None
+    return PlanOps(point.plan, tuple(op.name for op in point.run.graph.ops))
+
+
 def cell_font(column: int, zoom: float, weight: int = 400) -> QFont:
     """The font of a column's cells."""
     return font(12.5 * zoom, weight, tabular=column != PLAN)
@@ -203,6 +220,7 @@ class SweepList(QTableView):
     """The table; a click on a row or Enter picks its plan, a click on a header sorts.
 
     Where it is narrow, columns are left out from the right: the plot and the tooltip tell them.
+    Where a plan's text would have to be cut, every plan is drawn as a strip instead.
 
     Signals:
         run_picked: The run of the row that was picked.
@@ -215,6 +233,8 @@ class SweepList(QTableView):
         self._zoom = 1.0
         self._model = SweepListModel(self)
         self.setModel(self._model)
+        self._delegate = PlanDelegate(self)
+        self.setItemDelegateForColumn(PLAN, self._delegate)
         self.setSortingEnabled(True)
         self.sortByColumn(TIME, Qt.SortOrder.AscendingOrder)
         self.horizontalHeader().sortIndicatorChanged.connect(self._select_shown)
@@ -259,6 +279,7 @@ class SweepList(QTableView):
         self.verticalHeader().setMinimumSectionSize(1)
         self.verticalHeader().setDefaultSectionSize(round(ROW_PX * zoom))
         self._model.set_looks(theme, zoom)
+        self._delegate.set_looks(theme, zoom)
         self._fit_columns()
 
     def wanted_px(self) -> int:
@@ -281,10 +302,19 @@ class SweepList(QTableView):
         if index.isValid():
             self.run_picked.emit(self._model.points[index.row()].run)
 
-    def _plan_px(self) -> int:
+    @property
+    def as_strips(self) -> bool:
+        """Whether plans are drawn as strips, because the text of one of them does not fit."""
+        return self._delegate.as_strips
+
+    def _widest_px(self) -> int:
+        """What the texts of all plans need."""
         face = cell_font(PLAN, self._zoom, 600)
         widest = max((text_width(point.text, face) for point in self._model.points), default=0)
-        return round(min(widest + CELL_AIR_PX, PLAN_PX * self._zoom))
+        return round(widest + CELL_AIR_PX)
+
+    def _plan_px(self) -> int:
+        return min(self._widest_px(), round(PLAN_PX * self._zoom))
 
     def _column_px(self, column: int) -> int:
         wide = text_width(COLUMNS[column].widest, cell_font(column, self._zoom, 600))
@@ -303,6 +333,10 @@ class SweepList(QTableView):
             self.columnWidth(i) for i in range(1, len(COLUMNS)) if not self.isColumnHidden(i)
         )
         self.setColumnWidth(PLAN, max(self.viewport().width() - others, 1))
+        as_strips = self._widest_px() > self.columnWidth(PLAN)
+        if as_strips != self._delegate.as_strips:
+            self._delegate.as_strips = as_strips
+            self.viewport().update()
 
 
 def _side(column: int) -> int:

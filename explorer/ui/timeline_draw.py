@@ -9,6 +9,7 @@ from explorer.model.lanes import Category
 from explorer.model.run import Run
 from explorer.model.timeline import TimeView, nice_ticks
 from explorer.ui.painting import CENTER, LEFT, antialias, draw_sentence, draw_text, text_width
+from explorer.ui.plan_strip import LEAST_WIDTH, draw_strip
 from explorer.ui.theme import Theme, font
 from explorer.ui.timeline_bars import (
     bar_rect,
@@ -160,8 +161,11 @@ def _draw_lane_title(
     rect = QRectF(left, band.y(), layout.plot.left() - 12 * zoom - left, band.height())
     face = font(label_size(band.height(), zoom), 600)
     color = theme.color("text" if selected else "muted")
-    title = layout.labels[place].title
+    title, plan = layout.labels[place].title, layout.labels[place].plan
     if text_width(title, face) > rect.width():
+        if plan is not None and rect.width() >= LEAST_WIDTH * zoom:
+            draw_strip(painter, rect, plan, theme, zoom, color if selected else None)
+            return
         title = short_title(title)
     draw_text(painter, rect, LEFT, title, face, color)
 

@@ -10,6 +10,7 @@ from explorer.model.comparison import headline
 from explorer.model.run import Run
 from explorer.model.timeline import TimeView
 from explorer.ui.painting import text_width
+from explorer.ui.plan_strip import PlanOps, plan_ops
 from explorer.ui.theme import font
 from explorer.ui.words import compared_words, end_label, run_title, verdict_color_name
 
@@ -70,12 +71,16 @@ def longest_us(lanes: "Sequence[Lane]") -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneLabels:
-    """The words of a lane, at the left and behind its bars, and a theme colour's name."""
+    """The words of a lane, at the left and behind its bars, and a theme colour's name.
+
+    A plan's run has its plan beside its title, which may be too long.
+    """
 
     title: str
     time: str
     compared: str
     compared_color: str
+    plan: PlanOps | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +205,7 @@ def _lane_labels(lane: "Lane", runs: Sequence[Run]) -> LaneLabels:
         time=time,
         compared=compared,
         compared_color=verdict_color_name(verdict),
+        plan=None if lane.run.label else plan_ops(lane.run),
     )
 
 
