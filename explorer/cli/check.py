@@ -58,10 +58,29 @@ def execute(options: Namespace) -> int:
     for each in worse:
         for fault in each.faults:
             write_error(f"{_name(each.before)}: {fault}")
+    incomparable = _incomparable(found)
+    if incomparable:
+        write_error(incomparable)
     if interrupted:
         write_error(f"interrupted after {len(found)} of {len(chosen)} runs.")
         return INTERRUPTED
-    return FAILED if worse else DONE
+    return FAILED if worse or incomparable else DONE
+
+
+def _incomparable(found: Sequence[Worsening]) -> str:
+    """Why nothing was checked although everything ran: a check that compares nothing must fail."""
+    if not found or any(_was_compared(each) or each.faults for each in found):
+        return ""
+    before = ", ".join(dict.fromkeys(each.before.device.name for each in found))
+    now = ", ".join(dict.fromkeys(each.now.device.name for each in found))
+    return (
+        f"neither bytes nor times could be compared: the runs were recorded on {before} and "
+        f"measured again on {now}; check them where they were recorded."
+    )
+
+
+def _was_compared(each: Worsening) -> bool:
+    return each.n_bytes is not None or each.time is not None
 
 
 def runs_to_check(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
@@ -164,20 +183,25 @@ def _table(found: Sequence[Worsening]) -> list[str]:
             shortened(_name(each.before), NAME_WIDTH),
             *_bytes_cells(each.n_bytes),
             *_time_cells(each.time),
-            "worse" if each.faults else "ok",
+            "worse" if each.faults else "ok" if _was_compared(each) else "not compared",
         ]
         for each in found
     ]
     notes = dict.fromkeys(note for each in found for note in each.notes)
-    worse = sum(bool(each.faults) for each in found)
+    worse = any(each.faults for each in found)
     devices = dict.fromkeys(each.now.device.name for each in found)
     return [
         f"{', '.join(chains)} on {', '.join(devices)}, as recorded and now",
         "",
         *render(columns, rows),
         *paragraphs(notes),
-        f"{worse} of {len(found)} runs got worse." if worse else "No run got worse.",
+        *([_verdict(found)] if worse or any(map(_was_compared, found)) else []),
     ]
+
+
+def _verdict(found: Sequence[Worsening]) -> str:
+    worse = sum(bool(each.faults) for each in found)
+    return f"{worse} of {len(found)} runs got worse." if worse else "No run got worse."
 
 
 def _bytes_cells(change: BytesChange | None) -> list[str]:

@@ -91,8 +91,11 @@ def test_another_device_says_nothing_of_the_time(
     )
     path = recorded(tmp_path, replace(run, device=H200))
     done = cli("check", path)
-    assert done.code == 0
-    assert "Bytes are not comparable: recorded on NVIDIA H200, now on Two-core" in done.out
+    # A check that compares nothing must not pass.
+    assert done.code == 1
+    assert "not compared" in done.out
+    assert "No run got worse" not in done.out
+    assert "the runs were recorded on NVIDIA H200 and measured again on Two-core" in done.err
 
 
 def test_json_holds_the_same_and_nothing_else(
