@@ -148,11 +148,11 @@ def parse_spec(spec: str) -> StrategyInfo:
         return _parse_plan_spec(spec, option)
     if name in NOT_YET_BUILT or spec in NOT_YET_BUILT:
         raise UsageError(
-            f"The strategy {spec!r} is not yet built; there are {', '.join(all_specs())}."
+            f"The strategy {spec!r} is not yet built; there are {_known()}."
         )
     strategy = next((entry for entry in STRATEGIES if entry.name == name), None)
     if strategy is None:
-        raise UsageError(f"There is no strategy {spec!r}; there are {', '.join(all_specs())}.")
+        raise UsageError(f"There is no strategy {spec!r}; there are {_known()}.")
     for variant in strategy.variants:
         if variant.option == option:
             return StrategyInfo(name=name, option=option, title=variant.title)
@@ -176,13 +176,17 @@ def plan_sentence() -> str:
     return _PLAN_SENTENCE
 
 
+def _known() -> str:
+    return f"{', '.join(all_specs())} and {plan_spec('TEXT')}"
+
+
 def _parse_plan_spec(spec: str, option: str | None) -> StrategyInfo:
     """A plan's option is read against a chain's ops later; here it must only be there."""
     if option is None or not option.strip():
         raise UsageError(
             f"The strategy {spec!r} lacks its plan: write plan:scale+mask|softmax with op names "
             f"of the chain, plan:{SWEEP} for every plan, or one of "
-            f"{', '.join(plan_spec(preset) for preset in PRESETS)}."
+            f"{', '.join(plan_spec(preset) for preset in PRESETS if preset != TRITON)}."
         )
     option = option.strip()
     return StrategyInfo(name=PLAN, option=option, title=_PLAN_TITLES.get(option, option))
