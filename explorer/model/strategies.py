@@ -147,9 +147,7 @@ def parse_spec(spec: str) -> StrategyInfo:
     if name == PLAN:
         return _parse_plan_spec(spec, option)
     if name in NOT_YET_BUILT or spec in NOT_YET_BUILT:
-        raise UsageError(
-            f"The strategy {spec!r} is not yet built; there are {_known()}."
-        )
+        raise UsageError(f"The strategy {spec!r} is not yet built; there are {_known()}.")
     strategy = next((entry for entry in STRATEGIES if entry.name == name), None)
     if strategy is None:
         raise UsageError(f"There is no strategy {spec!r}; there are {_known()}.")
