@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from explorer.chains import CHAINS
 from explorer.cli.plans import PLAN_FORMS
 from explorer.model.strategies import all_specs, plan_spec
 from tests.conftest import CHECKOUT
@@ -56,6 +57,12 @@ def test_linked_files_are_there() -> None:
 
     assert targets
     assert [target for target in targets if not (CHECKOUT / target).exists()] == []
+
+
+def test_the_list_of_chains_is_complete() -> None:
+    listed = README.partition("**Chains** are ")[2].partition(";")[0]
+
+    assert re.findall(r"`([^`]+)`", listed) == list(CHAINS)
 
 
 def test_the_table_of_strategies_is_complete() -> None:
