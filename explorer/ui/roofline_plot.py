@@ -77,7 +77,7 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
         self._looks: tuple[Theme, float] | None = None
         self._labelled: list[Mark] = []
         self._roofs = [pg.PlotCurveItem(antialias=True) for _ in range(MOST_ROOFS)]
-        self._roof_labels = [pg.TextItem(anchor=(1, 1)) for _ in range(MOST_ROOFS)]
+        self._roof_labels = [pg.TextItem(anchor=(0, 0)) for _ in range(MOST_ROOFS)]
         self._slope_label = pg.TextItem(anchor=(0.5, 1))
         self._mark_labels: list[pg.TextItem] = []
         self._path = pg.PlotCurveItem(antialias=True)
@@ -109,6 +109,15 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
         return tuple(
             (label.toPlainText(), label.sceneBoundingRect())
             for label in self._mark_labels
+            if label.isVisible()
+        )
+
+    @property
+    def roof_labels(self) -> tuple[tuple[str, QRectF], ...]:
+        """The roofs' labels on screen, the highest's first, and where each is."""
+        return tuple(
+            (label.toPlainText(), label.sceneBoundingRect())
+            for label in self._roof_labels
             if label.isVisible()
         )
 
@@ -176,7 +185,6 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
             line.setData(x, y)
             line.setPen(pen)
             label.setPlainText(f"{format_flops_rate(roof.flops_per_s)} {roof.dtype}")
-            label.setPos(right, top)
             ridges.append({"pos": (ridge, top), "pen": pen, "data": roof})
         zoom = self._looks[1] if self._looks else 1.0
         self._ridges.setData(ridges, size=8 * zoom, brush=theme.color("panel"))
@@ -221,6 +229,7 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
             return
         theme, zoom = self._looks
         view = self.getPlotItem().getViewBox()
+        self._lay_roof_labels()
         self._lay_slope_label()
         spots: list[QPointF] = [
             view.mapViewToScene(QPointF(mark.x, mark.y)) for mark in self._labelled
@@ -276,6 +285,38 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
         first: QPointF = view.mapViewToScene(QPointF(start, start + slope))
         last: QPointF = view.mapViewToScene(QPointF(ridge, ridge + slope))
         return first, last
+
+    def _lay_roof_labels(self) -> None:
+        """At the right end of each roof, above it, where the slope and the marks leave room.
+
+        Else below it, else left of its ridge; a lower roof's label without room is left out.
+        """
+        picture = self._picture
+        assert picture is not None, "only asked while there is a picture"
+        view = self.getPlotItem().getViewBox()
+        (_, right), _ = bounds(picture)
+        marks = [view.mapViewToScene(QPointF(mark.x, mark.y)) for mark in picture.marks]
+        taken = [*self._along_the_slope(), *(QRectF(s.x() - 6, s.y() - 6, 12, 12) for s in marks)]
+        for rank, (label, roof) in enumerate(zip(self._roof_labels, picture.roofs, strict=False)):
+            top, size = math.log10(roof.flops_per_s), label.boundingRect().size()
+            end = view.mapViewToScene(QPointF(right, top))
+            ridge = view.mapViewToScene(QPointF(math.log10(roof.ridge_flops_per_byte), top))
+            places = [
+                QPointF(end.x() - size.width(), end.y() - size.height()),
+                QPointF(end.x() - size.width(), end.y()),
+                QPointF(ridge.x() - size.width() - 6, ridge.y() - 0.6 * size.height()),
+            ]
+            boxes = [QRectF(place, size).adjusted(2, 3, -2, -3) for place in places]
+            free = [
+                place
+                for place, box in zip(places, boxes, strict=True)
+                if view.sceneBoundingRect().contains(box) and not any(map(box.intersects, taken))
+            ]
+            # Nothing lies above the highest roof, so that its label is never in the way.
+            chosen = next(iter(free), places[0] if rank == 0 else None)
+            label.setVisible(chosen is not None)
+            if chosen is not None:
+                label.setPos(view.mapSceneToView(chosen))
 
     def _lay_slope_label(self) -> None:
         """Lay the bandwidth along the slope, clear of the roofs' labels and of the edges."""

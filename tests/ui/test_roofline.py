@@ -157,3 +157,25 @@ def test_labels_do_not_cover_each_other(view: RooflineView) -> None:
         for second in boxes[i + 1 :]:
             shared = first.intersected(second)
             assert shared.height() < 0.5 * first.height() or shared.width() <= 0
+
+
+@pytest.mark.parametrize("width", [200, 230, 262, 284, 300, 360, 460])
+def test_the_slope_crosses_no_roofs_label(view: RooflineView, width: int) -> None:
+    near = replace(CEILINGS, flops_per_s={"bf16": 840e12, "fp32": 280e12})
+    view.set_runs([replace(run, device=replace(run.device, ceilings=near)) for run in RUNS[:2]], 1)
+    view.resize(width, 440)
+    view.fill_now()
+    view.grab()
+    plot = view.plot
+    assert plot is not None
+    box = plot.getPlotItem().getViewBox()
+    labels = plot.roof_labels
+    assert labels[0][0] == "840 TFLOP/s bf16"
+    assert len(labels) == 2 or width < 284
+    slope, ridge = math.log10(near.memory_bytes_per_s), math.log10(840e12 / near.memory_bytes_per_s)
+    for text, place in labels:
+        tight = place.adjusted(3, 4, -3, -4)
+        for i in range(400):
+            x = ridge * i / 400
+            spot = box.mapViewToScene(QPointF(x, x + slope))
+            assert not tight.contains(spot), text
