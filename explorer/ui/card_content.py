@@ -21,7 +21,7 @@ from explorer.model.comparison import (
     is_comparable,
     speed_up,
 )
-from explorer.model.device import DeviceKind
+from explorer.model.device import Device, DeviceKind
 from explorer.model.roofline import floor
 from explorer.model.run import Run
 from explorer.model.traffic import peak_bytes, run_traffic
@@ -96,18 +96,23 @@ class Card:
 CARD_KEYS = ("speed-up", "time", "traffic", "launches", "memory")
 
 
-def cards_of(run: Run | None, runs: Sequence[Run]) -> tuple[Card, ...]:
+def cards_of(
+    run: Run | None, runs: Sequence[Run], chosen: Device | None = None
+) -> tuple[Card, ...]:
     """The five cards of a run, in the order of :data:`CARD_KEYS`.
 
     Args:
         run: The run shown; None if there is none.
         runs: All runs beside it, among which the baseline is looked for.
+        chosen: The device of the next run, whose words are used while no run is shown.
     """
     if run is None or run.error:
         reason = "No run is shown." if run is None else (run.error or "")
-        labels = ("Speed-up over eager", "GPU time", "HBM traffic", "Launches", "Peak memory")
-        if run is not None:
-            labels = (labels[0], _time_label(run), _traffic_label(run), *labels[3:])
+        device = chosen if run is None else run.device
+        named = (
+            (_time_label(device), _traffic_label(device)) if device else ("Time", "Memory traffic")
+        )
+        labels = ("Speed-up over eager", *named, "Launches", "Peak memory")
         short = "no run is shown" if run is None else "the run failed"
         return tuple(
             Card(
@@ -211,21 +216,21 @@ def _floor_words(run: Run) -> str:
     return f"{least.bound.value} floor {format_us(least.time_us)}, {percent(share)} of this"
 
 
-def _time_label(run: Run) -> str:
-    return "GPU time" if run.device.kind is DeviceKind.CUDA else "CPU time"
+def _time_label(device: Device) -> str:
+    return "GPU time" if device.kind is DeviceKind.CUDA else "CPU time"
 
 
 def _time_card(run: Run, base: Run | None) -> Card:
     timed = headline(run)
     if timed is None:
         return Card(
-            key="time", label=_time_label(run), value=DASH, sentence="The run was not timed."
+            key="time", label=_time_label(run.device), value=DASH, sentence="The run was not timed."
         )
     value, unit = split_us(timed.samples.median_us)
     found = speed_up(run, base) if base else None
     delta, tone = _time_delta(found)
     return Card(
-        key="time", label=_time_label(run), value=value, unit=unit, delta=delta, tone=tone,
+        key="time", label=_time_label(run.device), value=value, unit=unit, delta=delta, tone=tone,
         detail=f"{timed.condition.value}, n = {timed.samples.n:,}", note=timed.samples.clock.value,
         sentence=timing_sentence(run),
     )  # fmt: skip
@@ -248,15 +253,15 @@ def _delta(ratio: float) -> tuple[str, Tone]:
     return signed_percent(ratio - 1), Tone.GOOD if ratio < 1 else Tone.BAD
 
 
-def _traffic_label(run: Run) -> str:
-    return f"{run.device.memory_name} traffic"
+def _traffic_label(device: Device) -> str:
+    return f"{device.memory_name} traffic"
 
 
 def _traffic_card(run: Run, base: Run | None) -> Card:
     moved = run_traffic(run)
     if moved.best is None:
         return Card(
-            key="traffic", label=_traffic_label(run), value=DASH,
+            key="traffic", label=_traffic_label(run.device), value=DASH,
             sentence="The bytes are not known for every launch.",
         )  # fmt: skip
     read, written, pedigree = moved.best
@@ -275,8 +280,8 @@ def _traffic_card(run: Run, base: Run | None) -> Card:
     if base and theirs is None:
         sentence += f" No delta: eager's bytes are not {pedigree.value}."
     return Card(
-        key="traffic", label=_traffic_label(run), value=value, unit=unit, delta=delta, tone=tone,
-        note=pedigree.value, split=_split_words(read, written), sentence=sentence,
+        key="traffic", label=_traffic_label(run.device), value=value, unit=unit, delta=delta,
+        tone=tone, note=pedigree.value, split=_split_words(read, written), sentence=sentence,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 from typing_extensions import override
 
+from explorer.model.device import Device
 from explorer.model.run import Run
 from explorer.ui.card_content import CARD_KEYS, Card, Tone, cards_of
 from explorer.ui.painting import LEFT, PANEL_RADIUS, RIGHT, antialias, draw_text, text_width
@@ -161,13 +162,14 @@ class CardView(QWidget):
 class CardsView(QWidget):
     """Five cards about one run: the speed-up across, the others two in a row.
 
-    Runs come in through :meth:`set_runs`; nothing goes out.
+    Runs come in through :meth:`set_runs`, the chosen device through :meth:`set_device`.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._runs: tuple[Run, ...] = ()
         self._shown = -1
+        self._device: Device | None = None
         self._theme, self._zoom = DARK, 1.0
         self._views = tuple(CardView(key, self) for key in CARD_KEYS)
         grid = QGridLayout(self)
@@ -183,6 +185,12 @@ class CardsView(QWidget):
     def cards(self) -> tuple[Card, ...]:
         """The words on screen, in the order of :data:`CARD_KEYS`."""
         return tuple(view.card for view in self._views)
+
+    def set_device(self, device: Device | None) -> None:
+        """The device of the next run: while no run is shown the cards are named after it."""
+        if device != self._device:
+            self._device = device
+            self._refresh()
 
     def set_runs(self, runs: Sequence[Run], shown: int) -> None:
         """Tell about ``runs[shown]`` against the baseline among ``runs``; -1 for none."""
@@ -202,5 +210,5 @@ class CardsView(QWidget):
     def _refresh(self) -> None:
         run = self._runs[self._shown] if 0 <= self._shown < len(self._runs) else None
         accent = run_color_name(run) if run else "plain"
-        for view, card in zip(self._views, cards_of(run, self._runs), strict=True):
+        for view, card in zip(self._views, cards_of(run, self._runs, self._device), strict=True):
             view.show_card(card, accent, self._theme, self._zoom)

@@ -40,10 +40,13 @@ class ResultsPanel(QWidget):
         column.addWidget(self._panel, 1)
         for signal in (store.shown_changed, store.runs_changed):
             signal.connect(self._show_runs)
+        for signal in (store.abilities_changed, store.device_changed):
+            signal.connect(self._name_cards)
         store.worker_changed.connect(self._allow_measuring)
         store.theme_changed.connect(self._set_theme)
         self._set_theme(store.theme)
         self._allow_measuring()
+        self._name_cards()
         self._show_runs()
 
     def fill(self) -> None:
@@ -65,6 +68,9 @@ class ResultsPanel(QWidget):
         place = place_of(items, self._store.state.shown)
         self.roofline.set_runs([item.run for item in items], place)
         self._panel.set_hint(self.roofline.hint)
+
+    def _name_cards(self) -> None:
+        self.cards.set_device(self._store.state.chosen_device)
 
     def _allow_measuring(self) -> None:
         state = self._store.state

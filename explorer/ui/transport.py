@@ -138,7 +138,7 @@ class Transport(QWidget):
         self.next_button = TransportButton(Sign.NEXT, "Next kernel (Right)")
         self.slider = QSlider(Qt.Orientation.Horizontal)
         self.slider.setRange(0, SLIDER_STEPS)
-        self.slider.setAccessibleName("GPU time")
+        self.slider.setAccessibleName("Moment of the run")
         self.label = QLabel()
         self.label.setObjectName("muted")
         self.label.setFont(font(13, tabular=True))

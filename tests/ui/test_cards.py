@@ -136,7 +136,18 @@ def test_a_cpu_has_dram_and_cpu_time() -> None:
     assert card("traffic", run, (run,)).label == "DRAM traffic"
     assert card("traffic", run, (run,)).note == "modelled"
     assert card("time", run, (run,)).label == "CPU time"
-    assert card("traffic", None, ()).label == "HBM traffic"
+
+
+def test_without_a_run_the_cards_use_the_chosen_devices_words(qtbot: QtBot) -> None:
+    view = CardsView()
+    qtbot.addWidget(view)
+    assert [card.label for card in view.cards][1:3] == ["Time", "Memory traffic"]
+    view.set_device(cpu_attention().device)
+    assert [card.label for card in view.cards][1:3] == ["CPU time", "DRAM traffic"]
+    view.set_device(RUNS[0].device)
+    assert [card.label for card in view.cards][1:3] == ["GPU time", "HBM traffic"]
+    view.set_runs((cpu_attention(),), 0)
+    assert [card.label for card in view.cards][1:3] == ["CPU time", "DRAM traffic"]
 
 
 def test_launches_and_memory() -> None:

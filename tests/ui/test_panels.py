@@ -15,6 +15,7 @@ from explorer.model.run import Run, StrategyInfo
 from explorer.ui.header import Header
 from explorer.ui.message_bar import MessageBar
 from explorer.ui.panel import wrapped
+from explorer.ui.results_panel import ResultsPanel
 from explorer.ui.state import WorkerPhase, wanted_strategies
 from explorer.ui.status_line import StatusLine
 from explorer.ui.store import Store
@@ -394,3 +395,14 @@ def test_the_message_bar_tells_dismisses_and_undoes(qtbot: QtBot, full: Store) -
     click(bar.undo_button)
     assert full.state.find_run("sdpa") is not None
     assert full.state.notice is None
+
+
+def test_before_a_run_the_cards_are_named_after_the_chosen_device(
+    qtbot: QtBot, store: Store
+) -> None:
+    panel = ResultsPanel(store)
+    qtbot.addWidget(panel)
+    store.set_abilities(with_gpu())
+    assert [card.label for card in panel.cards.cards[1:3]] == ["GPU time", "HBM traffic"]
+    store.choose_device("cpu")
+    assert [card.label for card in panel.cards.cards[1:3]] == ["CPU time", "DRAM traffic"]
