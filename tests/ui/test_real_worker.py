@@ -16,6 +16,13 @@ from tests.ui.drive import press
 
 START_MS = 120_000
 RUN_MS = 180_000
+# fp32: 4 heads of 128 × 64, their scores and the mask.
+HEADS, SCORES, MASK = 4 * 128 * 64 * 4, 4 * 128 * 128 * 4, 128 * 128 * 4
+# Both matmuls with two tensors of the heads and one of scores; between them each op reads and
+# writes the scores.
+SIX_KERNELS = 2 * (2 * HEADS + SCORES) + 4 * 2 * SCORES + MASK
+# On a CPU eager's dropout draws into a tensor, scales that, and multiplies: four tensors more.
+DROPOUT_OF_THREE = 4 * SCORES
 
 
 @pytest.mark.slow
@@ -32,7 +39,7 @@ def test_a_small_chain_is_measured_and_shown(qtbot: QtBot) -> None:
         qtbot.waitUntil(lambda: store.state.abilities is not None, timeout=START_MS)
         store.choose_device("cpu")
         qtbot.waitUntil(lambda: store.state.captured is not None, timeout=START_MS)
-        assert window.graph.hint == "planned bytes"
+        assert window.graph.hint == f"{SIX_KERNELS / 1e6:.2f} MB planned"
         press(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
         qtbot.waitUntil(
             lambda: store.state.worker.phase is WorkerPhase.READY and bool(store.state.runs),
@@ -44,7 +51,7 @@ def test_a_small_chain_is_measured_and_shown(qtbot: QtBot) -> None:
         traffic = run_traffic(item.run).best
         assert traffic is not None
         assert traffic[2] is Pedigree.MODELLED
-        assert window.graph.hint == "modelled bytes"
+        assert window.graph.hint == f"{(SIX_KERNELS + DROPOUT_OF_THREE) / 1e6:.2f} MB modelled"
         assert window.strategies.rows["eager"].text_shown.time
         assert window.scene.scene.playback.total_us > 0
     finally:
