@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import subprocess
+from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
 import pytest
@@ -70,6 +71,17 @@ def test_the_table_of_strategies_is_complete() -> None:
     listed = re.findall(r"`([^`]+)`", " ".join(rows).partition("`planned`")[0])
 
     assert listed == [*all_specs(), "plan:TEXT", *map(plan_spec, PLAN_FORMS)]
+
+
+def test_what_the_commands_write_is_left_out_of_the_checks() -> None:
+    """Ruff looks at every module that git does not ignore, an exported one as well."""
+    commands = [shlex.split(line) for line in (*shell_blocks()[1], *shell_blocks()[2])]
+    written = {words[words.index("--save") + 1] for words in commands if "--save" in words}
+    written |= {words[3] for words in commands if words[1] == "export"}
+    ignored = (CHECKOUT / ".gitignore").read_text(encoding="utf-8").splitlines()
+
+    assert {"plan.py", "plan.kx", "scene.png"} <= written
+    assert [name for name in written if not any(fnmatch(f"/{name}", i) for i in ignored)] == []
 
 
 @pytest.mark.slow
