@@ -29,7 +29,6 @@ class GroupOutcome:
         time_us: Traced durations together.
         compile_s: Seconds to compile it for this run, where known.
         from_cache: Its kernels were there from an earlier run.
-        measured: Whether there is a run behind it at all.
     """
 
     ops: tuple[str, ...]
@@ -41,7 +40,6 @@ class GroupOutcome:
     time_us: float | None = None
     compile_s: float | None = None
     from_cache: bool = False
-    measured: bool = True
 
     def total(self, pedigree: Pedigree) -> int | None:
         """Read plus written bytes of a pedigree, None where they are unknown."""
@@ -52,9 +50,7 @@ class GroupOutcome:
 def promised(graph: OpGraph, plan: FusionPlan) -> tuple[GroupOutcome, ...]:
     """The groups of a plan before any run: planned bytes alone."""
     return tuple(
-        GroupOutcome(
-            ops=kernel.ops, planned=(kernel.bytes_read, kernel.bytes_written), measured=False
-        )
+        GroupOutcome(ops=kernel.ops, planned=(kernel.bytes_read, kernel.bytes_written))
         for kernel in planned_kernels(graph, plan)
     )
 
@@ -95,7 +91,7 @@ def _of_launches(run: Run) -> tuple[GroupOutcome, ...]:
             if not launch.is_helper and set(launch.ops) & set(outcome.ops)
         )
         if launches:
-            made.append(_measured(run, replace(outcome, measured=True), launches))
+            made.append(_measured(run, outcome, launches))
     return tuple(sorted(made, key=lambda outcome: outcome.launches[0]))
 
 

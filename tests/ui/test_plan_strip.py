@@ -27,7 +27,6 @@ from tests.fixtures_runs import compiled_attention
 from tests.fixtures_sweep import many_plans, plan_run, scores_sweep
 
 OPS = ("residual", "square", "mean", "eps", "rsqrt", "normalize", "weight")
-ROOM = QRectF(4, 2, 210, 20)
 PARTED = "residual+normalize|square+mean|eps+weight|rsqrt"
 
 
