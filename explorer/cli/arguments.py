@@ -181,10 +181,15 @@ def _add_run(commands: "argparse._SubParsersAction[Parser]") -> None:
         dest="settings",
         help="a parameter of the chain; may be repeated",
     )
-    parser.add_argument("--backward", action="store_true", help="forward and backward")
+    parser.add_argument(
+        "--backward", action="store_true", help="forward and backward; not built yet"
+    )
     _add_device(parser)
     _add_worker_python(parser)
-    parser.add_argument("--seed", default=0, type=read_seed, metavar="N")
+    parser.add_argument(
+        "--seed", default=0, type=read_seed, metavar="N",
+        help="of the inputs and of what is drawn at random (default: 0)",
+    )  # fmt: skip
     for later in ("--sweep", "--input", "--init"):
         parser.add_argument(later, action="append", help=argparse.SUPPRESS)
     parser.add_argument("--save", type=Path, metavar="FILE", help="write a recording (.kx)")
