@@ -19,7 +19,7 @@ LEAST_SWEPT = 4
 PLAN_WIDTH = 48
 NOTHING = "–"
 _MARKS = (
-    ("*", "no other plan has both less time and less traffic"),
+    ("*", "no other plan is better in time or traffic without being worse in the other"),
     ("I", "Inductor's own grouping"),
     ("!", "wrong or failed: its time is not to be used"),
 )
