@@ -109,11 +109,12 @@ class TestRows:
         assert "cause not known" in unknown.cells[6].tip
 
     def test_findings_unfold_into_sentences_and_code(self, recorded: Run) -> None:
-        extra, again = run_rows(recorded)[1].children
+        extra, again, refused = run_rows(recorded)[1].children
         assert texts(extra) == [
             "extra buffer  ·  writes 2.15 GB of random numbers that the chain does not ask for"
         ]
         assert texts(again)[0].startswith("read again  ·  ")
+        assert texts(refused) == ["not fused  ·  dropout with pv: matmul alone"]
         code = [texts(row)[0] for row in extra.children if row.is_code]
         assert code[0] == (
             "generated code, line 65:  tmp11 = tl.rand(tmp9, (tmp10).to(tl.uint32))"
