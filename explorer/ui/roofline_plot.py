@@ -304,7 +304,8 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
             places = [
                 QPointF(end.x() - size.width(), end.y() - size.height()),
                 QPointF(end.x() - size.width(), end.y()),
-                QPointF(ridge.x() - size.width() - 6, ridge.y() - 0.6 * size.height()),
+                QPointF(ridge.x() - size.width() - 10, ridge.y() - 0.75 * size.height()),
+                QPointF(ridge.x() - size.width() - 18, ridge.y() - 0.5 * size.height()),
             ]
             boxes = [QRectF(place, size).adjusted(2, 3, -2, -3) for place in places]
             free = [
