@@ -45,6 +45,8 @@ SIDE_PX = (296, 360)
 """Least and greatest width of the left and of the right column at first."""
 STRATEGIES_PX, DETAILS_PX = 344, 236
 """Heights of the strategies and of the panel below the scene at first."""
+LEAST_DETAILS_PX, READABLE_SCENE_PX = 196, 390
+"""In a low window the latter gives way until the scene's text has 12 pixels."""
 
 
 class MainWindow(QMainWindow):
@@ -309,4 +311,5 @@ def _share_left(height: int) -> list[int]:
 
 def _share_centre(height: int) -> list[int]:
     details = max(DETAILS_PX, round(0.29 * height))
+    details = max(min(details, height - READABLE_SCENE_PX), LEAST_DETAILS_PX)
     return [height - details, details]

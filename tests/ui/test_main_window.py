@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, QRect, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, QRect, QRectF, Qt, QUrl
 from PySide6.QtGui import QAccessible, QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
@@ -14,6 +14,8 @@ from pytestqt.qtbot import QtBot
 from explorer.model.strategies import all_specs, parse_spec
 from explorer.recording import load_recording, save_recording
 from explorer.ui.main_window import MainWindow
+from explorer.ui.scene.draw import layout_of
+from explorer.ui.scene_view import SceneView
 from explorer.ui.session import Session
 from explorer.ui.state import WorkerPhase
 from explorer.ui.store import Store
@@ -114,6 +116,16 @@ class TestSight:
         assert window.graph.view.visibleRegion().boundingRect() == window.graph.view.rect()
         for row in window.strategies.rows.values():
             assert row.visibleRegion().boundingRect() == row.rect(), row.spec
+
+    @pytest.mark.parametrize("size", [(1120, 690), (1280, 720), (1440, 900)], ids=str)
+    def test_the_scene_has_room_for_readable_text(
+        self, window: MainWindow, size: tuple[int, int]
+    ) -> None:
+        window.resize(*size)
+        scene = window.findChild(SceneView)
+        assert isinstance(scene, SceneView)
+        layout = layout_of(scene.playback, QRectF(scene.rect()), 0.0, False)
+        assert layout.u >= 0.885, "13 units are 12 pixels then"
 
     def test_a_recorded_run_is_badged_in_the_scene(self, window: MainWindow) -> None:
         assert color_share(headline(window), DARK.write) > 0.03

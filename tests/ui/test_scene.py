@@ -242,7 +242,13 @@ def test_a_recorded_run_is_badged_in_its_headline() -> None:
     assert count_near(plain, head, DARK.color("write")) == 0
 
 
-def test_no_text_is_smaller_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("size", "least_px"), [((799, 527), 13), ((626, 318), 12), ((483, 318), 12)], ids=str
+)
+def test_no_text_is_smaller_than_it_may_be(
+    monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], least_px: int
+) -> None:
+    """The scene's room in windows of 1440 x 900, 1280 x 720 and 1120 x 690."""
     sizes: list[int] = []
 
     def noted(
@@ -253,12 +259,30 @@ def test_no_text_is_smaller_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> N
         return made
 
     monkeypatch.setattr(canvas_module, "font", noted)
-    # The scene's room in a window of 1440 x 900.
     for run in all_runs():
         for share in (0.0, 0.4, 1.0):
-            picture((run,), moment(run, share), size=(799, 527))
+            picture((run,), moment(run, share), size=size)
     assert len(sizes) > 500
-    assert min(sizes) >= 13
+    assert min(sizes) >= least_px
+
+
+@pytest.mark.parametrize(("width", "has_date"), [(823, True), (483, False)], ids=["wide", "narrow"])
+def test_side_by_side_the_strategies_are_named_before_their_origin(
+    monkeypatch: pytest.MonkeyPatch, width: int, has_date: bool
+) -> None:
+    written: set[str] = set()
+
+    def noted(painter: QPainter, rect: QRectF, align: Qt.AlignmentFlag, text: str, face: QFont,
+              color: QColor) -> float:  # fmt: skip
+        if elided(text, face, rect.width()) == text:
+            written.add(text)
+        return draw_text(painter, rect, align, text, face, color)
+
+    monkeypatch.setattr(canvas_module, "draw_text", noted)
+    runs = (eager_attention(), compiled_attention())
+    picture(runs, 0.0, size=(width, 400), options=SceneOptions(recorded=True))
+    assert {"eager", "torch.compile", "RECORDED"} <= written
+    assert any("2026-" in words for words in written) is has_date
 
 
 @pytest.mark.parametrize("run", PLAYABLE, ids=lambda run: run.id)

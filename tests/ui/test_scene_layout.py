@@ -53,7 +53,8 @@ def test_everything_lies_inside_and_apart(run: Run, size: tuple[int, int]) -> No
         assert all(card.chip.contains(op.rect) for op in card.ops)
     for route in lane.routes:
         assert route.tag is None or whole.contains(route.tag)
-    assert layout.u == pytest.approx(min(size[0] / 780, size[1] / 505))
+    unit = min(size[0] / 780, size[1] / 505)
+    assert layout.u == pytest.approx(unit) if unit >= 0.89 else unit < layout.u <= 0.89
     assert lane.others is None or lane.other_lives, "a tile for no tensor"
 
 

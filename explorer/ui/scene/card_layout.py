@@ -15,6 +15,8 @@ MOST_WIDTH = 230.0
 """For the first op; each further one adds half of it. A lone small kernel need not fill the row."""
 NARROW = 190.0
 """Below this width the number and the time are written one below the other."""
+LOW = 120.0
+"""Below this height a narrow card tells the sum of its bytes alone."""
 OP_GAP = 20.0
 LEAST_OP_WIDTH = 58.0
 MOST_OP_WIDTH = 150.0
@@ -44,6 +46,7 @@ class Card:
         slot: The launch.
         rect: The whole card.
         is_narrow: Whether number and time are on two lines.
+        is_low: Whether there is one line for its bytes, however narrow it is.
         chip: The inside, where what stays on chip is drawn.
         ops: Boxes of the ops, in order; rows run to and fro, so that links stay short.
         hidden_ops: How many ops found no room.
@@ -54,6 +57,7 @@ class Card:
     slot: Slot
     rect: QRectF
     is_narrow: bool
+    is_low: bool
     chip: QRectF
     ops: tuple[OpBox, ...]
     hidden_ops: int
@@ -132,15 +136,18 @@ def _least_width(slot: Slot, u: float) -> float:
 
 def _card(slot: Slot, rect: QRectF, u: float) -> Card:
     is_narrow = rect.width() < NARROW * u
+    is_low = rect.height() < LOW * u
     top, bottom = (50.0, 44.0) if is_narrow else (35.0, 31.0)
+    if is_low:
+        top, bottom = 45.0 if is_narrow else 31.0, 29.0
     chip = rect.adjusted(9 * u, top * u, -9 * u, -bottom * u)
     names = slot.launch.ops or (slot.launch.title,)
     if is_narrow and len(names) == 1:
         # One box may fill the chip: a long name then goes on two lines.
         box = OpBox(name=names[0], rect=chip.adjusted(3 * u, 2.5 * u, -3 * u, -2.5 * u))
         return Card(
-            slot=slot, rect=rect, is_narrow=True, chip=chip, ops=(box,), hidden_ops=0,
-            has_label=False, has_sentence=False,
+            slot=slot, rect=rect, is_narrow=True, is_low=is_low, chip=chip, ops=(box,),
+            hidden_ops=0, has_label=False, has_sentence=False,
         )  # fmt: skip
     label, sentence = _has_room_for_label(chip, u), _has_room_for_sentence(chip, u)
     ops: tuple[OpBox, ...] = ()
@@ -157,6 +164,7 @@ def _card(slot: Slot, rect: QRectF, u: float) -> Card:
         slot=slot,
         rect=rect,
         is_narrow=is_narrow,
+        is_low=is_low,
         chip=chip,
         ops=ops,
         hidden_ops=len(names) - len(ops),

@@ -29,10 +29,14 @@ def draw_title(canvas: Canvas, lane: Lane, recorded: bool, alone: bool) -> None:
     if recorded:
         # Side by side there is no room for the vendor, without which the device is still plain.
         device = run.device.name if alone else run.device.name.removeprefix("NVIDIA ")
-        origin = f"{device}  ·  {run.created_at[:10]}"
-        used = canvas.text(rect, origin, px, "write", weight=600, align=RIGHT)
         width = canvas.text_width("RECORDED", px, 700) + 18 * u
-        badge = QRectF(rect.right() - used - width - 9 * u, rect.y(), width, rect.height())
+        taken = width + canvas.text_width(strategy_words(run), px, 700) + 23 * u
+        origins = (f"{device}  ·  {run.created_at[:10]}", device)
+        # The strategy's name comes before where and when it ran, which the window's foot says too.
+        fitting = (o for o in origins if canvas.text_width(o, px, 600) + taken <= rect.width())
+        used = canvas.text(rect, next(fitting, ""), px, "write", weight=600, align=RIGHT)
+        space = 9 * u if used else 0.0
+        badge = QRectF(rect.right() - used - width - space, rect.y(), width, rect.height())
         canvas.box(badge, 6, fill=canvas.color("write"))
         canvas.text(badge, "RECORDED", px, "on_accent", weight=700, align=CENTER)
         rect.setRight(badge.left() - 14 * u)

@@ -107,6 +107,8 @@ def _draw_head(canvas: Canvas, card: Card, phase: Phase) -> None:
     name = kernel_name(card.slot)
     time_color = "muted" if phase is Phase.BEFORE else "compute"
     if card.is_narrow:
+        if card.is_low:
+            head.translate(0, -3 * u)
         canvas.text(head, name, 15, strong, weight=700)
         time = head.translated(0, 20 * u)
         used = canvas.text(time, duration_text(launch), 14.5, time_color, weight=600)
@@ -272,9 +274,14 @@ def _draw_traffic(canvas: Canvas, card: Card, phase: Phase) -> None:
     written = f"W {format_bytes(traffic.written.n_bytes)}"
     row = QRectF(rect.x() + 11 * u, card.chip.bottom() + 2 * u, rect.width() - 22 * u, 17 * u)
     if traffic.read.pedigree is None and traffic.written.pedigree is None:
-        for words in ("bytes", "unknown") if card.is_narrow else ("bytes unknown",):
+        is_split = card.is_narrow and not card.is_low
+        for words in ("bytes", "unknown") if is_split else ("bytes unknown",):
             canvas.text(row, words, 13, "muted", alpha=alpha)
             row.translate(0, 15.5 * u)
+        return
+    if card.is_narrow and card.is_low:
+        n_bytes = traffic.read.n_bytes + traffic.written.n_bytes
+        canvas.text(row, format_bytes(n_bytes), 13, "text", weight=600, alpha=alpha)
         return
     if card.is_narrow:
         canvas.text(row, read, 13, "read", weight=600, alpha=alpha)

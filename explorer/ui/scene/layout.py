@@ -28,6 +28,12 @@ BAND_HEIGHT = 126.0
 FIELD_HEIGHT = 136.0
 CARD_HEIGHT = 126.0
 FOOT_HEIGHT = 57.0
+LEAST_BAND, LEAST_FIELD, LEAST_CARD, LEAST_FOOT = 68.0, 78.0, 106.0, 42.0
+"""What those are squeezed to where the scene is low, before its text becomes too small to read."""
+LEAST_WIDTH = 540.0
+"""What the scene's width is squeezed to for that."""
+READABLE_UNIT = 0.89
+"""With a unit of so many pixels the smallest text has 12."""
 BAND_HEAD = 29.0
 BAND_PAD = 12.0
 L2_HEIGHT = 17.0
@@ -66,10 +72,16 @@ class Frame:
 
     @property
     def u(self) -> float:
-        """Pixels a unit: all sizes follow from it, so that a larger scene is the same scene."""
-        width = UNIT_WIDTH if self.has_face else UNIT_WIDTH - 2 * (SIDE - BARE_SIDE)
-        height = UNIT_HEIGHT if self.has_titles else UNIT_HEIGHT - TITLE_HEIGHT
-        return min(self.width / width, self.height / height)
+        """Pixels a unit: all sizes follow from it, so that a larger scene is the same scene.
+
+        A small one is squeezed first: its parts move together, so that the text stays readable.
+        """
+        margin = 0.0 if self.has_face else 2 * (SIDE - BARE_SIDE)
+        title = 0.0 if self.has_titles else TITLE_HEIGHT
+        whole = min(self.width / (UNIT_WIDTH - margin), self.height / (UNIT_HEIGHT - title))
+        least = TITLE_HEIGHT + DETAILS_HEIGHT + LEAST_BAND + LEAST_FIELD + LEAST_CARD + LEAST_FOOT
+        squeezed = min(self.width / (LEAST_WIDTH - margin), self.height / (least - title))
+        return max(whole, min(squeezed, READABLE_UNIT))
 
     @property
     def side(self) -> float:
@@ -193,6 +205,13 @@ def _heights(rect: QRectF, u: float) -> tuple[float, float, float]:
     """Heights of band, field and cards: what the lane has over its least is shared among them."""
     fixed = BAND_HEIGHT + FIELD_HEIGHT + CARD_HEIGHT + FOOT_HEIGHT
     spare = rect.height() / u - fixed
+    if spare < 0:
+        share = min(-spare / (fixed - LEAST_BAND - LEAST_FIELD - LEAST_CARD - LEAST_FOOT), 1.0)
+        return (
+            (BAND_HEIGHT + share * (LEAST_BAND - BAND_HEIGHT)) * u,
+            (FIELD_HEIGHT + share * (LEAST_FIELD - FIELD_HEIGHT)) * u,
+            (CARD_HEIGHT + share * (LEAST_CARD - CARD_HEIGHT)) * u,
+        )
     return (
         (BAND_HEIGHT + 0.34 * spare) * u,
         (FIELD_HEIGHT + 0.26 * spare) * u,
@@ -266,6 +285,7 @@ def _lay_out_lane(lane: Schedule, page: Page, rect: QRectF, u: float, per_byte: 
             band.height() - (BAND_HEAD + 10) * u,
         )
     foot_y = row.bottom()
+    foot = min((rect.bottom() - foot_y) / FOOT_HEIGHT, u)
     return Lane(
         schedule=lane,
         rect=rect,
@@ -280,6 +300,6 @@ def _lay_out_lane(lane: Schedule, page: Page, rect: QRectF, u: float, per_byte: 
         l2=l2,
         cards=cards,
         routes=route_streams(cards, Field(band=band, l2=l2, boxes=boxes, u=u)),
-        strip=QRectF(rect.x(), foot_y + 9 * u, rect.width(), 7 * u),
-        bar=QRectF(rect.x(), foot_y + 20 * u, rect.width(), 30 * u),
+        strip=QRectF(rect.x(), foot_y + 9 * foot, rect.width(), 7 * foot),
+        bar=QRectF(rect.x(), foot_y + 20 * foot, rect.width(), 30 * foot),
     )

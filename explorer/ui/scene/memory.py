@@ -157,6 +157,9 @@ def _write_inside(canvas: Canvas, box: TensorBox, phase: Phase, level: float) ->
         return
     size = min(_fitting_size(canvas, words, room) for words in names)
     lines = [(words, size, 600, (size + 5) * u) for words in names]
+    if block.height() < sum(line_height for *_, line_height in lines) + 17 * u:
+        _write_in_a_line(canvas, block, (name, n_bytes), color, is_filling)
+        return
     lines += [(words, LEAST_TEXT, 400, 17 * u) for words in _size_lines(canvas, box.tensor, room)]
     if phase is Phase.AFTER and block.height() > (24 + 17 * len(lines)) * u:
         lines.append(("freed", LEAST_TEXT, 400, 17 * u))
@@ -169,6 +172,25 @@ def _write_inside(canvas: Canvas, box: TensorBox, phase: Phase, level: float) ->
         row.setHeight(line_height)
         canvas.text(row, words, px, color, weight=weight, align=CENTER)
         row.translate(0, line_height)
+
+
+def _write_in_a_line(
+    canvas: Canvas, block: QRectF, words: tuple[str, str], color: str, is_filling: bool
+) -> None:
+    """In a low block: name and size beside each other, or the name alone, cut where it must be."""
+    u, gap = canvas.u, 6 * canvas.u
+    room = block.width() - 6 * u
+    sizes = [canvas.text_width(words[0], LEAST_TEXT, 600), canvas.text_width(words[1], LEAST_TEXT)]
+    shown = list(zip(words, sizes, (600, 400), strict=True))
+    if sum(sizes) + gap > room:
+        shown = shown[:1]
+    width = min(sum(size for _, size, _ in shown) + gap * (len(shown) - 1), room)
+    row = QRectF(block.center().x() - width / 2, block.center().y() - 8.5 * u, width, 17 * u)
+    if is_filling:
+        _draw_plate(canvas, row)
+    for text, _, weight in shown:
+        used = canvas.text(row, text, LEAST_TEXT, color, weight=weight)
+        row.setLeft(row.left() + used + gap)
 
 
 def _name_lines(canvas: Canvas, name: str, room: float) -> list[str]:
@@ -189,6 +211,9 @@ def _write_upright(
         return
     widths = [canvas.text_width(name, LEAST_TEXT, 600), canvas.text_width(n_bytes, LEAST_TEXT)]
     room, gap = block.height() - 8 * u, 6 * u
+    if room < 0.6 * widths[0]:
+        # A letter or two tell nothing; the tooltip does.
+        return
     painter = canvas.painter
     painter.save()
     painter.translate(block.center())

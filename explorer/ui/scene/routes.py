@@ -1,7 +1,7 @@
 """The ways that streams take between memory and kernels, as curves with a table of their length."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -197,7 +197,7 @@ def _place_tags(
     rows = max(1, min(needed, len(in_memory), int(room / (TAG_ROW * u))))
     tags: list[QRectF | None] = [None] * len(streams)
     for row in range(rows):
-        members = in_memory[row::rows]
+        members = _that_fit(in_memory[row::rows], streams, widths, field)
         y = field.l2.top() - (17 + TAG_ROW * (rows - 1 - row)) * u
         middles = [float(np.interp(y, lines[i][:, 1], lines[i][:, 0])) for i in members]
         spaced = [widths[i] + 4 * u for i in members]
@@ -210,6 +210,16 @@ def _place_tags(
             x = max(float(lines[i][0, 0]), field.l2.x() + L2_WORDS * u + widths[i] / 2)
             tags[i] = _tag_at(x, field.l2.center().y(), widths[i], field)
     return tags
+
+
+def _that_fit(
+    members: Sequence[int], streams: Sequence[Stream], widths: Mapping[int, float], field: Field
+) -> list[int]:
+    """The tags of a row without the smallest ones that its width has no room for."""
+    kept = list(members)
+    while kept and sum(widths[i] + 4 * field.u for i in kept) > field.band.width():
+        kept.remove(min(kept, key=lambda i: streams[i].n_bytes))
+    return kept
 
 
 def is_prominent(stream: Stream, streams: Sequence[Stream]) -> bool:
