@@ -36,7 +36,7 @@ SAME_MARK_PX = 6.0
 ROOMY_PX = 400
 """A plot that is less wide, at zoom 1, names one of the marks that share a label."""
 MOST_OBSTACLES = 40
-"""With more marks than this labels keep clear of the labelled ones alone."""
+"""Marks without a label that labels keep clear of at most; those on each other count as one."""
 _STEPS = {
     Qt.Key.Key_Left: (-1, 0),
     Qt.Key.Key_Right: (1, 0),
@@ -256,9 +256,10 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
                 label.setPlainText(" · ".join(label_text(picture, mark) for mark in marks))
                 label.setColor(theme.color("text" if marks[0].shown else "muted"))
         spots = [everywhere[group[0]] for group in named]
-        if len(everywhere) <= MOST_OBSTACLES:
-            labelled = {i for group in named for i in group}
-            taken += [box_round(s, 6 * zoom) for i, s in enumerate(everywhere) if i not in labelled]
+        labelled = {i for group in named for i in group}
+        others = [spot for i, spot in enumerate(everywhere) if i not in labelled]
+        apart = [others[group[0]] for group in gather(others, SAME_MARK_PX * zoom)]
+        taken += [box_round(spot, 6 * zoom) for spot in apart[:MOST_OBSTACLES]]
         labels = self._labels[: len(named)]
         sizes: list[QSizeF] = [label.boundingRect().size() for label in labels]
         boxes = place_labels(spots, sizes, inside, taken, zoom)

@@ -179,3 +179,19 @@ def test_the_slope_crosses_no_roofs_label(view: RooflineView, width: int) -> Non
             x = ridge * i / 400
             spot = box.mapViewToScene(QPointF(x, x + slope))
             assert not tight.contains(spot), text
+
+
+@pytest.mark.parametrize("height", [185, 210, 240])
+def test_the_highest_roofs_label_is_whole_in_a_low_plot(view: RooflineView, height: int) -> None:
+    # Three decades between the roofs leave little above the highest.
+    apart = replace(CEILINGS, flops_per_s={"bf16": 840e12, "fp32": 0.8e12})
+    view.set_runs([replace(run, device=replace(run.device, ceilings=apart)) for run in RUNS[:2]], 1)
+    view.resize(300, height)
+    view.fill_now()
+    view.grab()
+    plot = view.plot
+    assert plot is not None
+    text, place = plot.roof_labels[0]
+    assert text == "840 TFLOP/s bf16"
+    room = plot.getPlotItem().getViewBox().sceneBoundingRect()
+    assert room.contains(place.adjusted(4, 4, -4, -4))

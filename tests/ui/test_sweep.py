@@ -459,3 +459,16 @@ def test_256_plans_do_not_hold_up_the_window(
     started = perf_counter()
     details.sweep.refresh()
     assert (perf_counter() - started) * 1e3 < 300
+
+
+def test_labels_keep_clear_of_many_marks(qtbot: QtBot) -> None:
+    runs = many_plans(6)
+    view = shown_in(qtbot, runs, runs[20])
+    view.resize(1100, 420)
+    plot, picture = plot_of(view), picture_in(view)
+    assert len(picture.marks) > 40
+    scene = [plot.mapToScene(plot.spot(i).toPoint()) for i in range(len(picture.marks))]
+    assert plot.labels
+    for text, box in plot.labels:
+        tight = box.adjusted(6, 6, -6, -6)
+        assert not any(tight.contains(spot) for spot in scene), text
