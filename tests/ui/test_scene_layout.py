@@ -186,6 +186,15 @@ def test_a_fused_kernel_has_a_wider_card_with_all_its_ops_in_order() -> None:
     assert all(fused.rect.width() > 2 * card.rect.width() for card in lane.cards if card != fused)
 
 
+def test_in_a_low_scene_the_ops_move_together_before_one_is_left_out() -> None:
+    _, _, lane = at(compiled_attention(), 0.5, (600, 420))
+    [fused] = [card for card in lane.cards if len(card.slot.launch.ops) == 4]
+    assert fused.hidden_ops == 0
+    gaps = [b.rect.left() - a.rect.right() for a, b in pairwise(fused.ops)]
+    assert len({op.rect.top() for op in fused.ops}) == 1
+    assert all(gap > 0 for gap in gaps)
+
+
 def test_a_launch_without_ops_shows_its_title() -> None:
     _, _, lane = at(compiled_attention(), 0.5)
     assert [op.name for op in lane.cards[0].ops] == ["seed"]

@@ -18,6 +18,7 @@ NARROW = 190.0
 LOW = 120.0
 """Below this height a narrow card tells the sum of its bytes alone."""
 OP_GAP = 20.0
+CLOSE_OP_GAP = 11.0
 LEAST_OP_WIDTH = 58.0
 MOST_OP_WIDTH = 150.0
 MOST_OP_HEIGHT = 44.0
@@ -203,13 +204,16 @@ def nest_rows(chip: QRectF, u: float) -> int:
 
 def _place_ops(names: Sequence[str], room: QRectF, u: float) -> tuple[OpBox, ...]:
     """Boxes in one row if they fit, else in rows that run to and fro like a snake."""
-    gap = OP_GAP * u
-    columns = len(names)
-    while columns > 1 and (room.width() - gap * (columns - 1)) / columns < LEAST_OP_WIDTH * u:
-        columns -= 1
-    rows = -(-len(names) // columns)
     row_gap = ROW_GAP * u
     fitting = max(1, int((room.height() + row_gap) / (LEAST_OP_HEIGHT * u + row_gap)))
+    # Boxes move together before one of them is left out.
+    for gap in (OP_GAP * u, CLOSE_OP_GAP * u):
+        columns = len(names)
+        while columns > 1 and (room.width() - gap * (columns - 1)) / columns < LEAST_OP_WIDTH * u:
+            columns -= 1
+        rows = -(-len(names) // columns)
+        if rows <= fitting:
+            break
     shown_rows = min(rows, fitting)
     width = min((room.width() - gap * (columns - 1)) / columns, MOST_OP_WIDTH * u)
     height = min((room.height() - row_gap * (shown_rows - 1)) / shown_rows, MOST_OP_HEIGHT * u)
