@@ -11,9 +11,8 @@ from explorer import __version__
 from explorer.cli.terminal import PROGRAM
 from explorer.model.errors import UsageError
 
-VIEWS = (
-    "window", "scene", "timeline", "roofline", "table", "graph", "heartbeat", "sweep", "comparison",
-)  # fmt: skip
+BUILT_VIEWS = ("window", "scene", "timeline", "roofline", "table", "graph", "sweep")
+VIEWS = (*BUILT_VIEWS, "heartbeat", "comparison")
 BUILT_FORMATS = (".png",)
 LATER_FORMATS = (".svg", ".pdf", ".gif", ".mp4", ".webp", ".html", ".csv", ".json")
 LEAST_SIDE_PX, LARGEST_SIDE_PX = 16, 16_384
@@ -207,14 +206,19 @@ def _add_export(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser.add_argument(
         "--plan", metavar="TEXT", help="which plan goes into the .py file (default: the last)"
     )
-    parser.add_argument("--view", default="window", metavar="V", help=", ".join(VIEWS))
     parser.add_argument(
-        "--size", default=Size(width=1440, height=900), type=read_size, metavar="WxH"
+        "--view", default="window", metavar="V", help=f"{', '.join(BUILT_VIEWS)} (default: window)"
     )
+    parser.add_argument(
+        "--size", default=Size(width=1440, height=900), type=read_size, metavar="WxH",
+        help="of the layout, in pixels (default: 1440x900)",
+    )  # fmt: skip
     parser.add_argument(
         "--scale", default=1.0, type=read_scale, metavar="F", help="pixels a pixel of the size"
     )
-    parser.add_argument("--theme", default="dark", choices=("dark", "light"))
+    parser.add_argument(
+        "--theme", default="dark", choices=("dark", "light"), help="of the picture (default: dark)"
+    )
     parser.add_argument(
         "--at", type=read_time_us, metavar="T", help="moment of the run: 350us, 1.2ms"
     )

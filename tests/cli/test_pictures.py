@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from explorer.cli import arguments
 from explorer.recording import save_recording
 from tests.cli.fake_session import SESSION
 from tests.cli.test_imports import PROBE
@@ -98,6 +99,13 @@ def test_a_picture_that_cannot_be_written_is_told(
     done = cli("export", str(empty), str(recording.parent / "a.png"))
     assert done.code == 1
     assert "empty.kx holds no run" in done.err
+
+
+def test_the_views_offered_are_those_that_can_be_drawn() -> None:
+    from explorer.ui.export import LATER_VIEWS, VIEWS
+
+    assert sorted(arguments.BUILT_VIEWS) == sorted(VIEWS)
+    assert set(arguments.VIEWS) == {*VIEWS, *LATER_VIEWS}
 
 
 @pytest.mark.parametrize("view", ["heartbeat", "comparison"])
