@@ -101,7 +101,7 @@ def test_a_shipped_recording_opens_from_an_installed_wheel(
     module, path, specs, device, counted = json.loads(told)
     assert Path(module).is_relative_to(environment)
     assert Path(path).is_relative_to(environment)
-    assert specs == list(all_specs())
+    assert specs == [*all_specs(), "plan:scale+mask+softmax"]
     assert device == "NVIDIA H200"
     assert all(counted)
 
