@@ -7,6 +7,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QRectF, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
+from explorer.chains import CHAINS
 from explorer.model.run import Run
 from explorer.model.sweep import Sweep, sweep_of
 from explorer.ui.painting import HEADING_HEIGHT, draw_panel, draw_sentence
@@ -83,6 +84,10 @@ def paint_window(painter: QPainter, rect: QRectF, shot: Shot) -> None:
     store.add_runs(shot.runs, recorded_in="a recording" if shot.recorded else None)
     if shot.shown >= 0:
         store.show_run(store.state.runs[shot.shown].key)
+        chain = shot.runs[shot.shown].chain.name
+        if chain in CHAINS:
+            # What the next run would be is of the same chain in a picture.
+            store.choose_chain(chain)
         store.set_playhead(shot.t_us or 0.0)
     window = MainWindow(store)
     # The picture's own foot says it in full.

@@ -14,10 +14,12 @@ from pytestqt.qtbot import QtBot
 from explorer.model.errors import RecordingError, UsageError
 from explorer.model.run import Run
 from explorer.recording import save_recording
-from explorer.ui import export_table
+from explorer.ui import export_table, main_window
 from explorer.ui.export import LATER_VIEWS, VIEWS, export_png, save_widget_png
 from explorer.ui.export_views import choose_shown, telling_moment_us
 from explorer.ui.kernel_columns import COLUMNS, Column, Entry, cell_text, entries_of
+from explorer.ui.main_window import MainWindow
+from explorer.ui.store import Store
 from explorer.ui.theme import DARK, LIGHT, THEMES
 from explorer.ui.words import source_words
 from tests.conftest import CHECKOUT
@@ -159,6 +161,21 @@ def test_the_same_runs_give_the_same_pixels(qapp: QApplication, tmp_path: Path) 
         first = export(tmp_path / "a.png", view=view, size=(600, 360))
         export(tmp_path / "b.png", view=view, size=(500, 200), theme="light", at_us=7.0)
         assert export(tmp_path / "c.png", view=view, size=(600, 360)) == first, view
+
+
+def test_the_next_run_in_a_picture_is_of_the_shown_chain(
+    qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+
+    class Noting(MainWindow):
+        def __init__(self, store: Store) -> None:
+            super().__init__(store)
+            drawn.append(store.state.chain)
+
+    monkeypatch.setattr(main_window, "MainWindow", Noting)
+    export(tmp_path / "window.png", scores_sweep(), "window", size=(1120, 690))
+    assert drawn == ["attention-scores"]
 
 
 def test_the_moment_moves_the_playhead(qapp: QApplication, tmp_path: Path) -> None:
