@@ -1,9 +1,10 @@
 """How Inductor itself would group the ops of a chain: compiled as a whole, and not run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from explorer.engine.measure.observe_compile import CompileObservation, FunctionNotes, ModuleNotes
+from explorer.engine.measure.naming import loop_nests
+from explorer.engine.measure.observe_compile import CompileObservation, ModuleNotes
 from explorer.engine.measure.provenance import ops_of_nodes
 from explorer.engine.measure.refusals import find_refusals
 from explorer.engine.pieces import DEFAULT_OPTIONS, PIECES
@@ -12,7 +13,7 @@ from explorer.engine.prepared import Prepared
 from explorer.model.errors import ExplorerError
 from explorer.model.fusion import FusionPlan, all_in_one, plan_of_launches
 from explorer.model.legality import cured
-from explorer.model.run import FusionRefusal, Launch, LoopNest
+from explorer.model.run import FusionRefusal, Launch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,25 +58,16 @@ def _kernels(notes: ModuleNotes, prepared: Prepared) -> Iterator[Launch]:
     """What would be launched: the ops of each kernel, without bytes or times."""
     of_node = {node: op for (_, node), op in ops_of_nodes([notes], prepared).items()}
 
-    def ops(nodes: tuple[str, ...]) -> tuple[str, ...]:
+    def ops(nodes: Sequence[str]) -> tuple[str, ...]:
         inside = {of_node[node] for node in nodes if node in of_node}
         return tuple(op.name for op in prepared.graph.ops if op.name in inside)
 
-    def nests(functions: list[FunctionNotes]) -> Iterator[LoopNest]:
-        for function in functions:
-            for number, nest in enumerate(function.nests, start=1):
-                yield LoopNest(
-                    name=f"loop nest {number}",
-                    ops=ops(nest.nodes),
-                    bytes_read=sum(nest.bytes_read.values()),
-                    bytes_written=sum(nest.bytes_written.values()),
-                )
-
     for handle, nodes in notes.kernels.items():
         name = handle.rpartition(":")[0]
+        functions = notes.functions.get(name, [])
         yield Launch(
             kernel=name,
             title=name,
             ops=ops(nodes),
-            loop_nests=tuple(nests(notes.functions.get(name, []))),
+            loop_nests=tuple(nest for each in functions for nest in loop_nests(each, ops)),
         )

@@ -4,7 +4,7 @@ A tensor here is a value, not an address: memory that a later launch fills anew 
 tensor from then on, because Inductor reuses buffers and the allocator does too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from explorer.engine.measure.calls import CallKind, RecordedCall, TensorUse, Touch, use_of
@@ -283,22 +283,36 @@ def _by_nest(touches: tuple[Touch, ...], function: FunctionNotes) -> tuple[Touch
     return tuple(split) if told <= {touch.argument for touch in split} else touches
 
 
+def loop_nests(
+    function: FunctionNotes, ops_of: Callable[[Sequence[str]], tuple[str, ...]]
+) -> tuple[LoopNest, ...]:
+    """The parts of a C++ function.
+
+    Args:
+        function: What was seen of it.
+        ops_of: Names of the ops that some nodes of its graph belong to, in the chain's order.
+    """
+    return tuple(
+        LoopNest(
+            name=f"loop nest {number}",
+            ops=ops_of(nest.nodes),
+            bytes_read=sum(nest.bytes_read.values()),
+            bytes_written=sum(nest.bytes_written.values()),
+        )
+        for number, nest in enumerate(function.nests, start=1)
+    )
+
+
 def _loop_nests(origin: CallOrigin, origins: Origins, prepared: Prepared) -> tuple[LoopNest, ...]:
     notes, function = origin.notes, origin.function
     if notes is None or function is None:
         return ()
-    nests = []
-    for number, nest in enumerate(function.nests, start=1):
-        ops = {origins.op_of(notes, node) for node in nest.nodes}
-        nests.append(
-            LoopNest(
-                name=f"loop nest {number}",
-                ops=tuple(op.name for op in prepared.graph.ops if op.name in ops),
-                bytes_read=sum(nest.bytes_read.values()),
-                bytes_written=sum(nest.bytes_written.values()),
-            )
-        )
-    return tuple(nests)
+
+    def ops_of(nodes: Sequence[str]) -> tuple[str, ...]:
+        inside = {origins.op_of(notes, node) for node in nodes}
+        return tuple(op.name for op in prepared.graph.ops if op.name in inside)
+
+    return loop_nests(function, ops_of)
 
 
 def _inside(origin: CallOrigin, prepared: Prepared, written: set[str]) -> tuple[str, ...]:
