@@ -124,12 +124,9 @@ def run_order(graph: OpGraph, plan: FusionPlan) -> tuple[tuple[str, ...], ...]:
 def cured(graph: OpGraph, plan: FusionPlan, ops: Iterable[str]) -> FusionPlan:
     """The plan with these ops in one group, and as many more as it takes to be legal."""
     names = [op.name for op in graph.ops]
-    links = _Links(graph)
-    members = set(ops)
-    merged = joined(plan, names, members)
+    merged = joined(plan, names, ops)
     while (illegal := check(graph, merged)) is not None:
-        members = set(links.closure(set(illegal.ops) | set(illegal.between)))
-        merged = joined(merged, names, members)
+        merged = joined(merged, names, illegal.cure)
     return merged
 
 
