@@ -9,7 +9,6 @@ from typing import Any
 from explorer.chains import find_chain
 from explorer.cli import interrupts
 from explorer.cli.measure import Measurement
-from explorer.cli.plans import is_plan_run, plan_text
 from explorer.cli.progress import ProgressDisplay
 from explorer.cli.table import Column, render, shortened
 from explorer.cli.terminal import (
@@ -25,7 +24,7 @@ from explorer.cli.terminal import (
 from explorer.model.errors import UsageError
 from explorer.model.messages import RunRequest
 from explorer.model.run import Run
-from explorer.model.strategies import parse_spec, plan_spec
+from explorer.model.strategies import is_plan_run, parse_spec, plan_spec, plan_text
 from explorer.model.units import format_bytes, format_us
 from explorer.model.worsening import BytesChange, Limits, TimeChange, Worsening, compare
 from explorer.recording import load_recording

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from explorer.cli.arguments import BUILT_FORMATS, LATER_FORMATS, LEAST_SIDE_PX, VIEWS, Size
-from explorer.cli.plans import find_plan, is_plan_run, plan_text
+from explorer.cli.plans import find_plan
 from explorer.cli.terminal import DONE, write_note
 from explorer.model.errors import RecordingError, UsageError
 from explorer.model.plan_module import MODULE_SUFFIX, plan_module
 from explorer.model.run import Run
+from explorer.model.strategies import is_plan_run, plan_text
 from explorer.recording import check_writable, load_recording, save_text
 
 

@@ -19,7 +19,7 @@ from explorer.model.fusion import (
     parse_plan,
 )
 from explorer.model.run import Run, Scalar
-from explorer.model.strategies import is_plan, parse_spec, plan_spec
+from explorer.model.strategies import is_plan, is_plan_run, parse_spec, plan_spec, plan_text
 from explorer.model.sweep import plan_of_run
 
 USUAL_TIMING_S, SWEEP_TIMING_S = 1.0, 0.3
@@ -103,16 +103,6 @@ def steps(strategies: Sequence[str], swept: Sequence[FusionPlan]) -> tuple[Step,
             for i, plan in enumerate(swept, start=1)
         ]
     return tuple(found)
-
-
-def is_plan_run(run: Run) -> bool:
-    """Whether a run is one of a fusion plan."""
-    return is_plan(run.strategy.name)
-
-
-def plan_text(run: Run) -> str:
-    """The plan of a run, every group written out where it is known."""
-    return run.strategy.plan or run.strategy.option or ""
 
 
 def find_plan(runs: Sequence[Run], text: str, name: str) -> list[Run]:

@@ -10,13 +10,13 @@ from itertools import groupby
 
 from explorer.cli.group_table import group_lines, refusal_lines
 from explorer.cli.launch_table import launch_lines
-from explorer.cli.plans import is_plan_run, plan_text
 from explorer.cli.sweep_table import best_lines, detailed, find_sweep, plan_runs, sweep_lines, swept
 from explorer.cli.table import Column, render, shortened
 from explorer.cli.terminal import one_line, paragraphs
 from explorer.model.comparison import check_words, distrust, find_baseline, headline, speed_up
 from explorer.model.fusion import PRESETS
 from explorer.model.run import Direction, Run, Samples
+from explorer.model.strategies import is_plan_run, plan_text
 from explorer.model.traffic import peak_bytes, run_traffic
 from explorer.model.units import format_bytes, split_us, three_digits
 

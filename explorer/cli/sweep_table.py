@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from explorer.cli.plans import is_plan_run
 from explorer.cli.table import Column, render, shortened
 from explorer.cli.terminal import paragraphs
-from explorer.model.comparison import ranges_overlap
 from explorer.model.errors import UsageError
-from explorer.model.fusion import INDUCTOR, FusionPlan, parse_plan
+from explorer.model.fusion import parse_plan
 from explorer.model.run import Run
-from explorer.model.sweep import Sweep, SweepPoint, plan_of_run, sweep_of
+from explorer.model.strategies import is_plan_run, plan_text
+from explorer.model.sweep import Sweep, SweepPoint, as_fast, sweep_of
 from explorer.model.sweep_words import findings, pedigree_words
 from explorer.model.units import format_bytes, format_us
 
@@ -27,9 +26,7 @@ _MARKS = (
 
 def swept(runs: Sequence[Run]) -> bool:
     """Whether runs of the same work hold so many plans that they are told as a sweep."""
-    return len({(run.strategy.plan or run.strategy.option) for run in plan_runs(runs)}) >= (
-        LEAST_SWEPT
-    )
+    return len({plan_text(run) for run in plan_runs(runs)}) >= LEAST_SWEPT
 
 
 def plan_runs(runs: Sequence[Run]) -> list[Run]:
@@ -45,9 +42,15 @@ def find_sweep(runs: Sequence[Run], inductor_plan: str | None) -> Sweep | None:
         inductor_plan: Text of the plan, for when no run tells it.
     """
     sweep = sweep_of(runs)
-    if sweep is None or sweep.inductor is not None:
+    if sweep is None or sweep.inductor is not None or inductor_plan is None:
         return sweep
-    return replace(sweep, inductor=_inductor(runs, inductor_plan))
+    # A run that failed early has no ops.
+    ops = next(([op.name for op in run.graph.ops] for run in runs if run.graph.ops), [])
+    try:
+        found = parse_plan(inductor_plan, ops, runs[0].chain.name)
+    except UsageError:
+        return sweep
+    return replace(sweep, inductor=found)
 
 
 def sweep_lines(sweep: Sweep) -> list[str]:
@@ -86,19 +89,6 @@ def detailed(sweep: Sweep) -> list[Run]:
         if point is not None and point.run not in found:
             found.append(point.run)
     return found
-
-
-def _inductor(runs: Sequence[Run], inductor_plan: str | None) -> FusionPlan | None:
-    graph = next((run.graph for run in runs if run.graph.ops), None)
-    if graph is None:
-        return None
-    if inductor_plan is not None:
-        try:
-            return parse_plan(inductor_plan, [op.name for op in graph.ops], runs[0].chain.name)
-        except UsageError:
-            return None
-    asked = (run for run in runs if is_plan_run(run) and run.strategy.option == INDUCTOR)
-    return next((plan for run in asked if (plan := plan_of_run(run, graph))), None)
 
 
 def _in_order(sweep: Sweep) -> list[SweepPoint]:
@@ -147,7 +137,7 @@ def _fastest(sweep: Sweep) -> list[str]:
     if best is None or len(sweep.usable) < 2 or sweep.pedigree is None:
         return []
     peak = "" if best.peak_bytes is None else f", {format_bytes(best.peak_bytes)} at the peak"
-    equals = [point for point in sweep.usable if point is not best and _as_fast(point, best)]
+    equals = [point for point in sweep.usable if point is not best and as_fast(point, best)]
     if len(equals) == 1:
         others = f" Within noise {equals[0].text} is as fast."
     else:
@@ -156,11 +146,3 @@ def _fastest(sweep: Sweep) -> list[str]:
         f"The fastest plan is {best.text}: {_time(best)}, {format_bytes(best.traffic or 0)} read "
         f"and written ({sweep.pedigree.value}){peak}.{others}"
     ]
-
-
-def _as_fast(first: SweepPoint, second: SweepPoint) -> bool:
-    return (
-        first.time is not None
-        and second.time is not None
-        and ranges_overlap(first.time, second.time)
-    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from explorer.model.errors import UsageError
 from explorer.model.fusion import ALL, EACH, INDUCTOR, PRESETS, SWEEP, TRITON
-from explorer.model.run import StrategyInfo
+from explorer.model.run import Run, StrategyInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +167,16 @@ def plan_spec(plan: str) -> str:
 def is_plan(spec: str) -> bool:
     """Whether a spec is a fusion plan."""
     return split_spec(spec)[0] == PLAN
+
+
+def is_plan_run(run: Run) -> bool:
+    """Whether a run is one of a fusion plan."""
+    return run.strategy.name == PLAN
+
+
+def plan_text(run: Run) -> str:
+    """The whole text of a plan run's plan; what was asked for where it failed before."""
+    return run.strategy.plan or run.strategy.option or ""
 
 
 def plan_sentence() -> str:

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 
-from explorer.model.comparison import Condition, distrust, headline, is_comparable
+from explorer.model.comparison import (
+    Condition,
+    distrust,
+    headline,
+    is_comparable,
+    ranges_overlap,
+)
 from explorer.model.errors import UsageError
 from explorer.model.fusion import (
     INDUCTOR,
@@ -23,7 +29,7 @@ from explorer.model.fusion import (
 )
 from explorer.model.opgraph import OpGraph
 from explorer.model.run import Pedigree, Run, Samples
-from explorer.model.strategies import PLAN, parse_spec
+from explorer.model.strategies import is_plan_run, parse_spec, plan_text
 from explorer.model.traffic import Traffic, peak_bytes, run_traffic
 
 SAME_TRAFFIC_SHARE = 0.01
@@ -159,7 +165,7 @@ def sweep_of(runs: Sequence[Run], anchor: Run | None = None) -> Sweep | None:
         None where no plan ran that did that work.
     """
     if anchor is None:
-        anchor = next((run for run in reversed(runs) if run.strategy.name == PLAN), None)
+        anchor = next((run for run in reversed(runs) if is_plan_run(run)), None)
     if anchor is None:
         return None
     alike = [run for run in runs if is_comparable(anchor, run)]
@@ -208,11 +214,9 @@ def is_swept(plan: FusionPlan, graph: OpGraph) -> bool:
 
 def plan_of_run(run: Run, graph: OpGraph) -> FusionPlan | None:
     """The plan that a run carried out, or was to carry out; None if that cannot be told."""
-    strategy = run.strategy
-    text = strategy.plan or strategy.option
-    if strategy.name != PLAN or text is None:
+    if not is_plan_run(run):
         return None
-    return _plan_read(text, tuple(op.name for op in graph.ops), run.chain.name)
+    return _plan_read(plan_text(run), tuple(op.name for op in graph.ops), run.chain.name)
 
 
 @lru_cache(maxsize=1024)
@@ -245,6 +249,11 @@ def pareto_front(points: Sequence[SweepPoint]) -> tuple[SweepPoint, ...]:
         if not loses_time and not loses_bytes:
             front.append(point)
     return tuple(front)
+
+
+def as_fast(first: SweepPoint, second: SweepPoint) -> bool:
+    """Whether two points' times are equal within noise; not if one has none."""
+    return bool(first.time and second.time and ranges_overlap(first.time, second.time))
 
 
 def rank_correlation(points: Sequence[SweepPoint]) -> float | None:
@@ -287,7 +296,7 @@ def _inductor(alike: Sequence[Run], graph: OpGraph, compiled: Run | None) -> Fus
     """What the launches of `torch.compile` show, else what a run of that preset found."""
     if compiled is not None:
         return plan_of_launches(graph, compiled.launches)
-    asked = [r for r in alike if r.strategy.name == PLAN and r.strategy.option == INDUCTOR]
+    asked = [r for r in alike if is_plan_run(r) and r.strategy.option == INDUCTOR]
     return next((plan for run in reversed(asked) if (plan := plan_of_run(run, graph))), None)
 
 

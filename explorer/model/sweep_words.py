@@ -1,9 +1,8 @@
 """What a sweep shows, in sentences and labels: for the window, the command line and a picture."""
 
-from explorer.model.comparison import ranges_overlap
 from explorer.model.contrast import why_not_fastest
 from explorer.model.run import Pedigree
-from explorer.model.sweep import Sweep, SweepPoint, rank_correlation
+from explorer.model.sweep import Sweep, SweepPoint, as_fast, rank_correlation
 from explorer.model.units import format_bytes, format_ratio, format_us
 
 WEAK_CORRELATION = 0.7
@@ -36,7 +35,7 @@ def short_finding(sweep: Sweep) -> str:
         return f"Fastest so far: {kernels_words(fastest)} in {time}."
     if fused is fastest:
         return f"The most fused plan is the fastest: {time}."
-    if _is_as_fast(fused, fastest):
+    if as_fast(fused, fastest):
         return "The most fused plan is as fast as any within noise."
     return (
         f"The most fused plan is not the fastest: {kernels_words(fused)} in "
@@ -110,7 +109,7 @@ def _most_fused(sweep: Sweep) -> str:
             f"The most fused plan is the fastest: {fused.text} in {kernels_words(fused)}, "
             f"{format_us(fused.median_us)}."
         )
-    if _is_as_fast(fused, fastest):
+    if as_fast(fused, fastest):
         return f"The most fused plan, {fused.text}, is as fast as any within noise."
     return (
         f"The most fused plan is not the fastest: {fastest.text} in {kernels_words(fastest)} "
@@ -156,7 +155,7 @@ def _inductors_choice(sweep: Sweep) -> str:
         return ""
     if chosen is fastest:
         return f"Inductor's own choice, {chosen.text}, is the fastest."
-    if _is_as_fast(chosen, fastest):
+    if as_fast(chosen, fastest):
         return f"Inductor's own choice, {chosen.text}, is as fast as any within noise."
     ratio = chosen.median_us / fastest.median_us
     words = f"takes {format_ratio(ratio)} the time of the fastest"
@@ -168,7 +167,7 @@ def _compiled_whole(sweep: Sweep) -> str:
     chosen, whole = sweep.inductor_point, sweep.compiled
     if chosen is None or whole is None or not (chosen.usable and whole.usable):
         return ""
-    if sorted(_kernels(chosen)) == sorted(_kernels(whole)) or _is_as_fast(chosen, whole):
+    if sorted(_kernels(chosen)) == sorted(_kernels(whole)) or as_fast(chosen, whole):
         return ""
     return (
         f"torch.compile groups the ops alike, yet takes {format_us(whole.median_us)} where this "
@@ -199,7 +198,3 @@ def _cut_short(sweep: Sweep) -> str:
     if sweep.possible is None or sweep.done >= sweep.possible:
         return ""
     return f"{sweep.done} of {sweep.possible} plans done."
-
-
-def _is_as_fast(first: SweepPoint, second: SweepPoint) -> bool:
-    return bool(first.time and second.time and ranges_overlap(first.time, second.time))

@@ -10,7 +10,7 @@ from typing_extensions import override
 from explorer.model.errors import UsageError
 from explorer.model.fusion import ALL, EACH, INDUCTOR
 from explorer.model.legality import Illegal, cured
-from explorer.model.strategies import plan_spec
+from explorer.model.strategies import is_plan_run, plan_spec
 from explorer.model.units import format_bytes
 from explorer.ui.callout import Callout
 from explorer.ui.graph_view import GraphView, Preview
@@ -28,7 +28,6 @@ from explorer.ui.plan_edit import (
 from explorer.ui.plan_state import (
     graph_drawn,
     inductor_plan,
-    is_plan_run,
     plan_drawn,
     shows_plan,
 )

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from explorer.chains import CHAINS
 from explorer.model.comparison import is_comparable
-from explorer.model.fusion import FusionPlan
+from explorer.model.fusion import FusionPlan, named_ops, parse_plan
 from explorer.model.opgraph import OpGraph
 from explorer.model.run import Run
 from explorer.model.same import Same
-from explorer.model.strategies import PLAN, is_plan
+from explorer.model.strategies import PLAN, is_plan, is_plan_run, plan_text
 from explorer.ui.plan_edit import as_written, fitted, grouping_of, restricted
 
 if TYPE_CHECKING:
@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 
 COMPILED = "compile"
 """The strategy whose launches show Inductor's own grouping."""
-
-
-def is_plan_run(run: Run) -> bool:
-    """Whether a run carried out a fusion plan."""
-    return run.strategy.name == PLAN
-
-
-def plan_text(run: Run) -> str:
-    """The whole text of a plan run's plan; what was asked for where the run failed before."""
-    return run.strategy.plan or run.strategy.option or ""
 
 
 def chain_drawn(state: "State") -> str:
@@ -151,10 +141,9 @@ def inductor_plan(state: "State") -> FusionPlan | None:
             return grouping(run)
     found = state.grouping
     if found is not None and found.chain == chain_drawn(state):
-        groups = [group.split("+") for group in found.plan.split("|")]
-        plan = FusionPlan(tuple(tuple(group) for group in groups))
-        if [op for op in ops if any(op in group for group in groups)] == ops:
-            return fitted(plan, graph)
+        named = named_ops(found.plan)
+        if set(ops) <= set(named):
+            return fitted(parse_plan(found.plan, named, found.chain), graph)
     return None
 
 

@@ -24,11 +24,9 @@ from explorer.model.messages import (
     Stage,
 )
 from explorer.model.run import Run, Scalar
-from explorer.model.strategies import is_plan
+from explorer.model.strategies import is_plan, is_plan_run, plan_text
 from explorer.ui.plan_state import (
     inductor_plan,
-    is_plan_run,
-    plan_text,
     plan_to_run,
 )
 from explorer.ui.state import WorkerPhase, run_blocker, wanted_strategies

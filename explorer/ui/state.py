@@ -23,17 +23,17 @@ from explorer.model.strategies import (
     STRATEGIES,
     all_specs,
     is_plan,
+    is_plan_run,
     parse_spec,
     plan_sentence,
     plan_spec,
+    plan_text,
     split_spec,
 )
 from explorer.ui.plan_state import (
     current_text,
-    is_plan_run,
     list_name,
     plan_result,
-    plan_text,
     plan_to_run,
 )
 
