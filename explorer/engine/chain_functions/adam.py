@@ -17,8 +17,6 @@ from explorer.engine.chain_functions.base import (
 from explorer.engine.chain_functions.shared import (
     flat_spec,
     normal_inputs,
-    nothing_random,
-    same_parameters,
     sliced_elements,
 )
 from explorer.engine.prepared import ChainFunction
@@ -108,6 +106,4 @@ CODE = ChainCode(
     make_function=make_function,
     reference=reference,
     slice_as_written=slice_as_written,
-    without_randomness=same_parameters,
-    distribution=nothing_random,
 )

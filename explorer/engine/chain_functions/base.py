@@ -64,6 +64,21 @@ class ReferenceSlice:
     output: int = 0
 
 
+def same_parameters(parameters: Parameters) -> dict[str, Scalar]:
+    """The parameters of a chain that has no randomness to take out."""
+    return dict(parameters)
+
+
+def nothing_random(
+    _parameters: Parameters,
+    _inputs: Inputs,
+    _call: Callable[[], torch.Tensor],
+    _resolution: float,
+) -> tuple[DistributionCheck, ...]:
+    """No check: the chain draws nothing."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainCode:
     """A chain as torch code.
@@ -84,10 +99,11 @@ class ChainCode:
             randomness, for where the whole does not fit. Takes the index and the result's number
             of a ``ReferenceSlice``; like the reference it needs the inputs as they were made, and
             it leaves them so.
-        without_randomness: The same parameters with the random ops taken out.
-        distribution: Checks of the random ops. Given a call that runs the chain with its
-            randomness on, and the resolution of its random numbers; the inputs are changed in
-            place meanwhile and put back.
+        without_randomness: The same parameters with the random ops taken out; left out where there
+            are none.
+        distribution: Checks of the random ops, left out alike. Given a call that runs the chain
+            with its randomness on, and the resolution of its random numbers; the inputs are
+            changed in place meanwhile and put back.
         sdpa: The chain by torch's own attention operator, None where it is no attention.
     """
 
@@ -99,8 +115,8 @@ class ChainCode:
     make_function: Callable[[Parameters], ChainFunction]
     reference: Callable[[Parameters, Inputs, int], Iterator[ReferenceSlice]]
     slice_as_written: Callable[[Parameters, Inputs, SliceIndex, int], torch.Tensor]
-    without_randomness: Callable[[Parameters], dict[str, Scalar]]
+    without_randomness: Callable[[Parameters], dict[str, Scalar]] = same_parameters
     distribution: Callable[
         [Parameters, Inputs, Callable[[], torch.Tensor], float], tuple[DistributionCheck, ...]
-    ]
+    ] = nothing_random
     sdpa: Callable[[Parameters], ChainFunction] | None = None

@@ -17,9 +17,7 @@ from explorer.engine.chain_functions.base import (
 )
 from explorer.engine.chain_functions.shared import (
     flat_spec,
-    normal_inputs,
-    nothing_random,
-    same_parameters,
+    made_normal,
     sliced_elements,
     whole_number,
 )
@@ -46,11 +44,6 @@ def elementwise(
 def input_specs(parameters: Parameters) -> dict[str, InputSpec]:
     """The tensor."""
     return {"x": flat_spec(parameters)}
-
-
-def make_inputs(parameters: Parameters, device: torch.device, seed: int) -> dict[str, torch.Tensor]:
-    """Standard normal, made on the device."""
-    return normal_inputs(input_specs(parameters), device, seed)
 
 
 def make_function(parameters: Parameters) -> ChainFunction:
@@ -89,10 +82,8 @@ CODE = ChainCode(
     size_parameter="elements",
     source_file=__file__,
     input_specs=input_specs,
-    make_inputs=make_inputs,
+    make_inputs=made_normal(input_specs),
     make_function=make_function,
     reference=reference,
     slice_as_written=slice_as_written,
-    without_randomness=same_parameters,
-    distribution=nothing_random,
 )

@@ -15,11 +15,9 @@ from explorer.engine.chain_functions.base import (
 )
 from explorer.engine.chain_functions.rmsnorm import EPS, normalized
 from explorer.engine.chain_functions.shared import (
+    made_normal,
     matrix_spec,
-    normal_inputs,
-    nothing_random,
     row_spec,
-    same_parameters,
     sliced_rows,
 )
 from explorer.engine.prepared import ChainFunction
@@ -51,11 +49,6 @@ def input_specs(parameters: Parameters) -> dict[str, InputSpec]:
     return {"x": matrix, "res": matrix, "w": row_spec(parameters)}
 
 
-def make_inputs(parameters: Parameters, device: torch.device, seed: int) -> dict[str, torch.Tensor]:
-    """Standard normal, made on the device."""
-    return normal_inputs(input_specs(parameters), device, seed)
-
-
 def make_function(_parameters: Parameters) -> ChainFunction:
     """The chain; it has no constants that a parameter sets."""
     return residual_rmsnorm
@@ -83,10 +76,8 @@ CODE = ChainCode(
     size_parameter="rows",
     source_file=__file__,
     input_specs=input_specs,
-    make_inputs=make_inputs,
+    make_inputs=made_normal(input_specs),
     make_function=make_function,
     reference=reference,
     slice_as_written=slice_as_written,
-    without_randomness=same_parameters,
-    distribution=nothing_random,
 )

@@ -8,12 +8,10 @@ import torch
 
 from explorer.engine.chain_functions.base import (
     DTYPES,
-    Inputs,
     InputSpec,
     Parameters,
     ReferenceSlice,
 )
-from explorer.model.run import DistributionCheck, Scalar
 
 _FP64_BYTES = 8
 
@@ -52,6 +50,19 @@ def normal_inputs(
         name: torch.empty(spec.shape, dtype=spec.dtype, device=device).normal_(generator=generator)
         for name, spec in specs.items()
     }
+
+
+def made_normal(
+    input_specs: Callable[[Parameters], dict[str, InputSpec]],
+) -> Callable[[Parameters, torch.device, int], dict[str, torch.Tensor]]:
+    """The ``make_inputs`` of a chain all of whose inputs are standard normal."""
+
+    def make_inputs(
+        parameters: Parameters, device: torch.device, seed: int
+    ) -> dict[str, torch.Tensor]:
+        return normal_inputs(input_specs(parameters), device, seed)
+
+    return make_inputs
 
 
 def sliced(
@@ -110,18 +121,3 @@ def sliced_elements(
         bytes_an_index=held * _FP64_BYTES,
         max_bytes=max_bytes,
     )
-
-
-def same_parameters(parameters: Parameters) -> dict[str, Scalar]:
-    """The parameters of a chain that has no randomness to take out."""
-    return dict(parameters)
-
-
-def nothing_random(
-    _parameters: Parameters,
-    _inputs: Inputs,
-    _call: Callable[[], torch.Tensor],
-    _resolution: float,
-) -> tuple[DistributionCheck, ...]:
-    """No check: the chain draws nothing."""
-    return ()

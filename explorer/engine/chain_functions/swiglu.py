@@ -15,10 +15,8 @@ from explorer.engine.chain_functions.base import (
     SliceIndex,
 )
 from explorer.engine.chain_functions.shared import (
+    made_normal,
     matrix_spec,
-    normal_inputs,
-    nothing_random,
-    same_parameters,
     sliced_rows,
 )
 from explorer.engine.prepared import ChainFunction
@@ -39,11 +37,6 @@ def input_specs(parameters: Parameters) -> dict[str, InputSpec]:
     """Both halves."""
     matrix = matrix_spec(parameters)
     return {"gate": matrix, "up": matrix}
-
-
-def make_inputs(parameters: Parameters, device: torch.device, seed: int) -> dict[str, torch.Tensor]:
-    """Standard normal, made on the device."""
-    return normal_inputs(input_specs(parameters), device, seed)
 
 
 def make_function(_parameters: Parameters) -> ChainFunction:
@@ -73,10 +66,8 @@ CODE = ChainCode(
     size_parameter="rows",
     source_file=__file__,
     input_specs=input_specs,
-    make_inputs=make_inputs,
+    make_inputs=made_normal(input_specs),
     make_function=make_function,
     reference=reference,
     slice_as_written=slice_as_written,
-    without_randomness=same_parameters,
-    distribution=nothing_random,
 )
