@@ -59,4 +59,5 @@ ATTENTION = Chain(
         OpName(name="pv", detail="p · v", output="out"),
     ),
     skipped_ops=(("mask", "none", "mask"), ("dropout", 0.0, "dropout")),
+    trains=True,
 )  # fmt: skip

@@ -39,4 +39,5 @@ ATTENTION_SCORES = Chain(
         DROPOUT_OP,
     ),
     skipped_ops=(("mask", "none", "mask"), ("dropout", 0.0, "dropout")),
+    trains=True,
 )

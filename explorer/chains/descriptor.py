@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -116,7 +116,11 @@ class Chain:
         skipped_ops: Ops that a parameter's value takes out: ``(parameter, value, op)``.
         length_parameter: The parameter that says how many of the ops, from the first on, there
             are; None where their number is fixed.
+        ops_for: The ops with some parameters, of a chain that neither of these describes.
         is_attention: torch's attention operator computes it: the strategies of that apply.
+        trains: It has a backward pass, and can run forward and backward.
+        compared: The choice whose values are the point: unless one is set, each of them is run,
+            side by side.
     """
 
     id: str
@@ -127,7 +131,10 @@ class Chain:
     all_ops: tuple[OpName, ...]
     skipped_ops: tuple[tuple[str, Scalar, str], ...] = ()
     length_parameter: str | None = None
+    ops_for: Callable[[Mapping[str, Scalar]], tuple[OpName, ...]] | None = None
     is_attention: bool = False
+    trains: bool = False
+    compared: str | None = None
 
     def parameter(self, name: str) -> Parameter:
         """Return the parameter of that name.
@@ -153,7 +160,9 @@ class Chain:
         return values
 
     def ops(self, parameters: Mapping[str, Scalar]) -> tuple[OpName, ...]:
-        """The ops with these parameters, in order."""
+        """The ops of the forward pass with these parameters, in order."""
+        if self.ops_for is not None:
+            return self.ops_for(parameters)
         skipped = {op for name, value, op in self.skipped_ops if parameters.get(name) == value}
         kept = tuple(op for op in self.all_ops if op.name not in skipped)
         if self.length_parameter is None:

@@ -40,4 +40,5 @@ ELEMENTWISE = Chain(
     ),
     all_ops=tuple(_op(number) for number in range(1, MOST_OPS + 1)),
     length_parameter="k",
+    trains=True,
 )  # fmt: skip

@@ -16,4 +16,5 @@ LAYERNORM_GELU = Chain(
         OpName(name="layernorm", detail="over a row", output="normalized"),
         OpName(name="gelu", detail="by tanh", output="y"),
     ),
+    trains=True,
 )

@@ -14,4 +14,5 @@ RESIDUAL_RMSNORM = Chain(
     formula="h = x + r;  y = h / √(mean(h²) + ε) · w",
     parameters=(ROWS, COLUMNS, float_dtype("Type of x, r and w.")),
     all_ops=(OpName(name="residual", detail="x + r", output="h"), *NORMALIZING_OPS),
+    trains=True,
 )

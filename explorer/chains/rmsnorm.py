@@ -23,4 +23,5 @@ RMSNORM = Chain(
     formula="x / √(mean(x²) + ε) · w",
     parameters=(ROWS, COLUMNS, float_dtype("Type of x and w.")),
     all_ops=NORMALIZING_OPS,
+    trains=True,
 )

@@ -22,4 +22,5 @@ SWIGLU = Chain(
         OpName(name="silu", detail="x · sigmoid(x)", output="gated"),
         OpName(name="multiply", detail="× up", output="y"),
     ),
+    trains=True,
 )

@@ -144,7 +144,9 @@ class Comparison:
         if self._is_calm_captured:
             return
         calm = self._calm
-        captured = capture_chain(calm.chain.id, calm.parameters, calm.device).captured
+        captured = capture_chain(
+            calm.chain.id, calm.parameters, calm.device, calm.direction
+        ).captured
         self._calm = dataclasses.replace(
             calm,
             graph=captured.graph,

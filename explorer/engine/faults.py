@@ -30,18 +30,23 @@ def is_device_lost(error: BaseException) -> bool:
     return "AcceleratorError" in text or any(sign in text for sign in _LOST)
 
 
-def sentence_for(error: BaseException, spec: str, size_parameter: str) -> str:
+def sentence_for(error: BaseException, spec: str, size_parameter: str | None) -> str:
     """Say what happened to a strategy.
 
     Args:
         error: What was raised.
         spec: The strategy.
-        size_parameter: What the user can make smaller.
+        size_parameter: What the user can make smaller, None for the inputs.
     """
     if isinstance(error, ExplorerError):
         return str(error)
     if is_out_of_memory(error):
-        return f"{spec} ran out of memory; choose a smaller {size_parameter} or batch."
+        cure = (
+            f"choose a smaller {size_parameter} or batch"
+            if size_parameter
+            else ("give it smaller inputs")
+        )
+        return f"{spec} ran out of memory; {cure}."
     if is_device_lost(error):
         return (
             f"A kernel of {spec} faulted on the device ({first_line(error)}); "

@@ -1,7 +1,7 @@
 """What fits the device: defaults are made smaller, and what the user asked for is refused."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,7 +15,7 @@ from explorer.engine.measure.estimate import (
     plan_peak_bytes,
 )
 from explorer.engine.measure.stopwatch import flush_bytes
-from explorer.engine.prepare import ChosenChain, capture_chain
+from explorer.engine.prepare import ChosenChain, Subject, capture_subject
 from explorer.engine.strategies import Strategy
 from explorer.model.device import Device, DeviceKind
 from explorer.model.legality import check
@@ -70,8 +70,7 @@ def estimate(graph: OpGraph, strategy: Strategy, chosen: ChosenChain) -> int:
 
 
 def capture_that_fits(
-    chain: str,
-    settings: Mapping[str, object],
+    subject: Subject,
     strategies: Sequence[Strategy],
     room: Room,
 ) -> tuple[ChosenChain, tuple[str, ...]]:
@@ -84,16 +83,20 @@ def capture_that_fits(
         UsageError: The chain or a parameter does not exist, or a value is out of range.
     """
     device = torch.device(room.device.id)
-    chosen = capture_chain(chain, settings, device)
+    chosen = capture_subject(subject, device)
     name = chosen.code.size_parameter
     limit = room.free_bytes * DEFAULT_SHARE
-    if name in settings or _fits(chosen.captured.graph, chosen, strategies, room, limit):
+    if (
+        name is None
+        or name in subject.settings
+        or _fits(chosen.captured.graph, chosen, strategies, room, limit)
+    ):
         return chosen, ()
-    sized = _sized(chosen, settings)
-    size = wanted = _size(chosen)
+    sized = _sized(chosen, name)
+    size = wanted = _size(chosen, name)
     while size > 1 and not _fits(sized.at(size), chosen, strategies, room, limit):
         size //= 2
-    lowered = capture_chain(chain, {**settings, name: size}, device)
+    lowered = capture_subject(subject.with_settings(**{name: size}), device)
     return lowered, (
         f"The default of {name} was lowered from {wanted} to {size}, so that the run takes at most "
         f"a quarter of the free memory ({format_bytes(room.free_bytes)}); set {name} to choose it "
@@ -101,9 +104,7 @@ def capture_that_fits(
     )
 
 
-def refuse(
-    chosen: ChosenChain, settings: Mapping[str, object], strategy: Strategy, room: Room
-) -> str | None:
+def refuse(chosen: ChosenChain, strategy: Strategy, room: Room) -> str | None:
     """Why the chain cannot run at this size under a strategy, with the size that can; or None."""
     graph = chosen.captured.graph
     needed = _needed(graph, chosen, strategy, room)
@@ -120,10 +121,12 @@ def refuse(
     else:
         return None
     name = chosen.code.size_parameter
-    sized = _sized(chosen, settings)
+    if name is None:
+        return f"{reason}; give it smaller inputs."
+    sized = _sized(chosen, name)
     largest = largest_size(
         lambda size: _fits(sized.at(size), chosen, [strategy], room, room.free_bytes),
-        below=_size(chosen),
+        below=_size(chosen, name),
     )
     if largest is not None:
         return f"{reason}; the largest size that fits is {name}={largest}."
@@ -164,17 +167,17 @@ def _freezes_display(graph: OpGraph, chosen: ChosenChain, room: Room) -> bool:
     return longest_launch_s(graph, room.device.ceilings, dtype) > MOST_LAUNCH_S
 
 
-def _size(chosen: ChosenChain) -> int:
-    value = chosen.parameters[chosen.code.size_parameter]
+def _size(chosen: ChosenChain, name: str) -> int:
+    value = chosen.parameters[name]
     if not isinstance(value, int):
-        raise TypeError(f"{chosen.code.size_parameter} is no whole number")
+        raise TypeError(f"{name} is no whole number")
     return value
 
 
-def _sized(chosen: ChosenChain, settings: Mapping[str, object]) -> SizedGraph:
-    name, size = chosen.code.size_parameter, _size(chosen)
+def _sized(chosen: ChosenChain, name: str) -> SizedGraph:
+    size = _size(chosen, name)
     other = size // 2 if size > 1 else 2
-    second = capture_chain(chosen.chain.id, {**settings, name: other}, chosen.device)
+    second = capture_subject(chosen.subject.with_settings(**{name: other}), chosen.device)
     return SizedGraph(
         first=chosen.captured.graph,
         first_size=size,

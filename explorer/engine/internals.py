@@ -36,6 +36,8 @@ PLACES: dict[str, str] = {
     "torch._guards:tracing": "to compile a group while a graph is being compiled",
     "torch._subclasses.fake_tensor:unset_fake_temporarily": "to compile inside a compiler",
     "torch._subclasses.fake_tensor:FakeTensorMode": "to capture a chain without memory",
+    "torch.fx.traceback:preserve_node_meta": "to capture a backward pass",
+    "torch.fx.traceback:current_meta": "to know which op a backward op belongs to",
 }
 """Module and attribute, and what it is used for."""
 

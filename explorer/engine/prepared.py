@@ -8,7 +8,7 @@ import torch
 from explorer.chains.descriptor import Chain
 from explorer.model.device import DeviceKind
 from explorer.model.opgraph import OpGraph
-from explorer.model.run import Scalar
+from explorer.model.run import Direction, Scalar
 
 Returned = torch.Tensor | tuple[torch.Tensor, ...] | None
 """What a chain's code hands out; one that only updates its inputs hands out nothing."""
@@ -27,6 +27,7 @@ class CapturedNode:
         source_line: Line number in the file of the chain's function, None if unknown.
         node: Name of the node in the captured graph.
         updates: The input that the code has it write in place, None if its result is new.
+        is_backward: It belongs to the backward pass.
     """
 
     op: str
@@ -34,6 +35,7 @@ class CapturedNode:
     source_line: int | None
     node: str = ""
     updates: str | None = None
+    is_backward: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,9 @@ class Prepared:
         graph_module: The functional ATen graph behind it.
         nodes: The compute nodes, in the order of ``graph.ops``.
         updated: Names of the inputs that a call updates in place.
+        direction: What a call runs.
+        differentiated: Names of the inputs whose gradients a forward and backward pass makes.
+        tangents: Names of the inputs that are the gradients of the results, of such a pass.
         remake_inputs: Makes the inputs anew, as they were before any call.
     """
 
@@ -64,7 +69,47 @@ class Prepared:
     graph_module: torch.fx.GraphModule
     nodes: tuple[CapturedNode, ...]
     updated: tuple[str, ...] = ()
+    direction: Direction = Direction.FORWARD
+    differentiated: tuple[str, ...] = ()
+    tangents: tuple[str, ...] = ()
     remake_inputs: Callable[[], dict[str, torch.Tensor]] | None = None
+
+    def caller(self, function: ChainFunction) -> Callable[[], Returned]:
+        """A call of the chain on the prepared inputs, in the direction that was chosen.
+
+        Args:
+            function: The chain in any form, compiled or not: takes its inputs without the tangents.
+
+        Returns:
+            Runs forward without autograd; or forward, then backward from the tangents, and hands
+            out what the chain does, then the gradients in the order of ``differentiated``.
+        """
+        if self.direction is Direction.FORWARD:
+            inputs = tuple(self.inputs.values())
+
+            def forward() -> Returned:
+                with torch.no_grad():
+                    return function(*inputs)
+
+            return forward
+        tangents = tuple(self.inputs[name] for name in self.tangents)
+        # Leaves of their own, which share the memory: the inputs themselves stay plain tensors.
+        leaves = {
+            name: value.detach().requires_grad_(name in self.differentiated)
+            for name, value in self.inputs.items()
+            if name not in self.tangents
+        }
+        wanted = tuple(leaves[name] for name in self.differentiated)
+
+        def forward_backward() -> Returned:
+            with torch.enable_grad():
+                returned = function(*leaves.values())
+                handed_out = (returned,) if isinstance(returned, torch.Tensor) else returned or ()
+                roots = tuple(value for value in handed_out if value.requires_grad)
+                gradients = torch.autograd.grad(roots, wanted, tangents)
+            return (*(value.detach() for value in handed_out), *gradients)
+
+        return forward_backward
 
     def results(self, returned: Returned) -> tuple[torch.Tensor, ...]:
         """Everything a call leaves behind: what it returned, then the inputs it updated."""

@@ -21,6 +21,7 @@ class RunMaker:
         versions: Of everything.
         seed: Of the inputs and of the random ops.
         warnings: What every run should say.
+        swept: The parameter that is swept, if any.
     """
 
     chosen: ChosenChain
@@ -28,6 +29,7 @@ class RunMaker:
     versions: Versions
     seed: int
     warnings: tuple[str, ...] = ()
+    swept: str | None = None
 
     def blank(self, strategy: Strategy, backend: str | None = None, plan: str | None = None) -> Run:
         """A run with nothing measured.
@@ -48,6 +50,8 @@ class RunMaker:
                 title=self.chosen.chain.title,
                 parameters=parameters,
                 dtype=str(parameters.get("dtype", "")),
+                direction=self.chosen.subject.direction,
+                own=self.chosen.subject.own,
             ),
             strategy=strategy.info(backend, plan),
             device=self.device,
@@ -56,6 +60,7 @@ class RunMaker:
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
             graph=self.chosen.captured.graph,
             warnings=self.warnings,
+            swept=self.swept,
         )
 
     def failed(self, strategy: Strategy, sentence: str) -> Run:

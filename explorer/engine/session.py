@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 import torch
 
-from explorer.chains import CHAINS, find_chain
+from explorer.chains import CHAINS
+from explorer.chains.own import chain_of
 from explorer.engine.comparison import Comparison
 from explorer.engine.cupti.counters import CounterAbility, DramCounters, counter_ability
 from explorer.engine.cupti.errors import CounterRefused
@@ -19,7 +20,7 @@ from explorer.engine.fitting import Room, capture_that_fits, estimate, refuse
 from explorer.engine.grouping import inductor_grouping
 from explorer.engine.measure.ceilings import CeilingsStore, measure_ceilings
 from explorer.engine.measuring import Measuring, give_memory_back
-from explorer.engine.prepare import ChosenChain, make_ready, without_memory
+from explorer.engine.prepare import ChosenChain, Subject, make_ready, without_memory
 from explorer.engine.prepared import Prepared
 from explorer.engine.progress import ProgressReporter
 from explorer.engine.run_maker import RunMaker
@@ -49,7 +50,6 @@ from explorer.model.messages import (
     RunRequest,
     Stage,
 )
-from explorer.model.run import Direction
 
 _logger = logging.getLogger(__name__)
 
@@ -110,10 +110,9 @@ class Session:
             emit(DoctorReport(abilities=abilities, checks=checks))
 
     def _graph(self, request: GraphRequest, emit: Emit) -> None:
-        _check_direction(request.direction)
         room = Room.of(self._known(describe(resolve_device(request.device))))
         eager = find_strategy("eager")
-        chosen, _ = capture_that_fits(request.chain, request.parameters, [eager], room)
+        chosen, _ = capture_that_fits(Subject.of(request), [eager], room)
         emit(_captured(chosen, [eager]))
 
     def _grouping(self, request: GroupingRequest, emit: Emit) -> None:
@@ -123,7 +122,7 @@ class Session:
             raise UsageError(reason)
         room = Room.of(self._known(describe(where)))
         compiled = find_strategy("compile")
-        chosen, _ = capture_that_fits(request.chain, request.parameters, [compiled], room)
+        chosen, _ = capture_that_fits(Subject.of(request), [compiled], room)
         found = inductor_grouping(without_memory(chosen))
         emit(
             GroupingFound(
@@ -152,7 +151,7 @@ class Session:
             device, warnings = self._with_ceilings(device, progress, emit)
             wants_ceilings = False
         room = Room.of(device)
-        chosen, lowered = capture_that_fits(request.chain, request.parameters, strategies, room)
+        chosen, lowered = capture_that_fits(Subject.of(request), strategies, room)
         for strategy in strategies:
             strategy.check_ops(chosen.chain, chosen.parameters, chosen.captured.graph)
         emit(_captured(chosen, strategies))
@@ -164,8 +163,9 @@ class Session:
             versions=self._versions(),
             seed=request.seed,
             warnings=(*lowered, *warnings),
+            swept=request.swept,
         )
-        refusals = [refuse(chosen, request.parameters, s, room) for s in strategies]
+        refusals = [refuse(chosen, s, room) for s in strategies]
         prepared, refusals = _make_ready(chosen, request.seed, strategies, refusals)
         if prepared is None:
             for strategy, refusal in zip(strategies, refusals, strict=True):
@@ -180,7 +180,7 @@ class Session:
                 timing_s=request.timing_s,
                 progress=progress,
             )
-            eager_fits = refuse(chosen, request.parameters, find_strategy("eager"), room) is None
+            eager_fits = refuse(chosen, find_strategy("eager"), room) is None
             self._compare_with_truth(measuring, eager_fits=eager_fits)
             self._measure(measuring, strategies, refusals, emit)
 
@@ -322,18 +322,12 @@ def _check_request(request: RunRequest) -> None:
     Raises:
         UsageError: Alike.
     """
-    _check_direction(request.direction)
     if not request.strategies:
         raise UsageError("No strategy was named; eager and compile are the usual ones.")
     if not request.timing_s > 0:
         raise UsageError(f"timing_s={request.timing_s} is no time; it must be above 0.")
     if not 0 <= request.seed < MOST_SEED:
         raise UsageError(f"seed={request.seed} is out of range: it takes 0 to {MOST_SEED - 1}.")
-
-
-def _check_direction(direction: Direction) -> None:
-    if direction is not Direction.FORWARD:
-        raise UsageError("Only forward passes are measured in this release; leave --backward out.")
 
 
 def _check_strategies(
@@ -344,7 +338,7 @@ def _check_strategies(
     Raises:
         UsageError: Alike.
     """
-    chain = find_chain(request.chain)
+    chain = chain_of(request.chain, request.own)
     kind = DeviceKind.CUDA if where.type == "cuda" else DeviceKind.CPU
     parameters = chain.resolve(request.parameters, kind)
     for strategy in strategies:

@@ -131,6 +131,15 @@ class StrategyAbility:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DtypeAbility:
+    """Whether a device computes in a dtype, and if not, why (one sentence)."""
+
+    name: str
+    available: bool
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceAbility:
     """A device with what can be measured on it.
 
@@ -138,13 +147,16 @@ class DeviceAbility:
         device: The device.
         counters: Whether DRAM bytes can be counted.
         counters_sentence: How they are counted, or why not with the remedy.
-        strategies: Each known strategy, available or not.
+        strategies: Each known strategy, available or not; those of libraries that are not
+            installed are left out.
+        dtypes: Each dtype that a chain may take, available or not.
     """
 
     device: Device
     counters: bool
     counters_sentence: str
     strategies: tuple[StrategyAbility, ...] = ()
+    dtypes: tuple[DtypeAbility, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

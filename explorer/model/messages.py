@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from explorer.model.device import Abilities, Ceilings
 from explorer.model.opgraph import OpGraph
+from explorer.model.own_code import OwnCode
 from explorer.model.run import Direction, FusionRefusal, Run, Scalar
 
 
@@ -27,7 +28,7 @@ class RunRequest:
     """Measure a chain under several strategies.
 
     Attributes:
-        chain: Id of a built-in chain.
+        chain: Id of a built-in chain, or what names somebody's own code.
         parameters: Settings by name; those left out take the device's defaults.
         strategies: Specs such as ``compile:max-autotune``, in the order wanted.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
@@ -35,6 +36,8 @@ class RunRequest:
         direction: Forward, or forward and backward.
         timing_s: Seconds spent timing each strategy.
         measure_ceilings: Measure the ceilings first if they are not known.
+        own: How somebody's own code is called; None for a built-in chain.
+        swept: The parameter of which the request is a point of a sweep, None if it is none.
     """
 
     chain: str
@@ -45,6 +48,8 @@ class RunRequest:
     direction: Direction = Direction.FORWARD
     timing_s: float = 1.0
     measure_ceilings: bool = True
+    own: OwnCode | None = None
+    swept: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +60,7 @@ class GraphRequest:
     parameters: dict[str, Scalar] = field(default_factory=dict)
     device: str = "auto"
     direction: Direction = Direction.FORWARD
+    own: OwnCode | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +70,8 @@ class GroupingRequest:
     chain: str
     parameters: dict[str, Scalar] = field(default_factory=dict)
     device: str = "auto"
+    direction: Direction = Direction.FORWARD
+    own: OwnCode | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

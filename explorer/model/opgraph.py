@@ -30,6 +30,9 @@ class Op:
         flops: Floating-point operations (a multiply-add counts two; exp, sqrt and the like one).
         detail: A few words beside the name (``× 1/√d``), empty if there is nothing to add.
         source_line: The line of the chain's code it comes from, stripped; None if unknown.
+        source_place: Where that line stands, ``file.py:12``, of code that is not built in.
+        is_backward: It belongs to the backward pass.
+        piece: Which of the graphs it is in that graph breaks leave, from 0 on.
     """
 
     name: str
@@ -40,14 +43,33 @@ class Op:
     flops: int
     detail: str = ""
     source_line: str | None = None
+    source_place: str | None = None
+    is_backward: bool = False
+    piece: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphBreak:
+    """A place where Dynamo gave up one graph and began another."""
+
+    place: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpGraph:
-    """Operators in execution order and every tensor they name."""
+    """Operators in execution order and every tensor they name.
+
+    Attributes:
+        ops: In execution order.
+        tensors: Every one that they read or write.
+        breaks: Where the code could not be captured whole: ``breaks[i]`` lies between the ops of
+            piece ``i`` and those of piece ``i + 1``.
+    """
 
     ops: tuple[Op, ...]
     tensors: tuple[Tensor, ...]
+    breaks: tuple[GraphBreak, ...] = ()
 
     def tensor(self, tensor_id: str) -> Tensor:
         """Return the tensor with that id.

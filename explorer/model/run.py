@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from explorer.model.device import Clocks, Device, Versions
-from explorer.model.opgraph import OpGraph
+from explorer.model.opgraph import GraphBreak, OpGraph
+from explorer.model.own_code import OwnCode
 from explorer.model.tensor import Tensor
 
 Scalar = bool | int | float | str | None
@@ -63,7 +64,17 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainInfo:
-    """Which chain ran, with which parameters."""
+    """Which chain ran, with which parameters.
+
+    Attributes:
+        name: Id of a built-in chain, or what names somebody's own code: ``file.py:function``.
+        title: As in the window.
+        parameters: All of them, defaults filled in.
+        dtype: Of the chain's tensors, empty where they have none in common.
+        direction: What of it ran.
+        source: The code as it was, where it is not built in.
+        own: How it was called, where it is not built in.
+    """
 
     name: str
     title: str
@@ -71,6 +82,7 @@ class ChainInfo:
     dtype: str
     direction: Direction = Direction.FORWARD
     source: str | None = None
+    own: OwnCode | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,14 +228,6 @@ class Memory:
     intermediates: int = 0
     intermediate_bytes: int = 0
     graph_pool_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GraphBreak:
-    """A place where Dynamo gave up one graph and began another."""
-
-    place: str
-    reason: str
 
 
 class RefusalReason(StrEnum):
@@ -432,6 +436,8 @@ class Run:
     error: str | None = None
     label: str | None = None
     """A name given by the user."""
+    swept: str | None = None
+    """The parameter that was swept, of a run that is a point of a sweep."""
 
     def tensor(self, tensor_id: str) -> Tensor:
         """Return the tensor in device memory with that id.

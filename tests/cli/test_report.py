@@ -17,7 +17,8 @@ from explorer.cli.report import report
 from explorer.cli.table import Column, render, shortened
 from explorer.cli.terminal import paragraphs
 from explorer.model.messages import Progress, Stage
-from explorer.model.run import Bytes, CompileCost, GraphBreak, Run, Timing
+from explorer.model.opgraph import GraphBreak
+from explorer.model.run import Bytes, CompileCost, Run, Timing
 from explorer.recording import runs_to_plain, save_recording
 from tests.fixtures_runs import (
     compiled_attention,

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from explorer.chains.descriptor import OpName
-from explorer.engine.capture import CaptureError, capture
+from explorer.engine.capture import capture
 from explorer.engine.chain_functions.base import InputSpec
+from explorer.engine.graph_builder import CaptureError
 from explorer.engine.prepare import ChosenChain, capture_chain
 from explorer.model.opgraph import OpKind
 from explorer.model.tensor import TensorRole

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from explorer.chains.descriptor import OpName
-from explorer.engine.capture import Captured, CaptureError, capture
+from explorer.engine.capture import Captured, capture
 from explorer.engine.chain_functions.base import InputSpec
+from explorer.engine.graph_builder import CaptureError
 from explorer.engine.prepare import capture_chain
 from explorer.engine.prepared import ChainFunction
 from explorer.model.opgraph import OpKind

@@ -17,6 +17,7 @@ from explorer.engine.chain_functions.base import (
     Parameters,
     ReferenceSlice,
     SliceIndex,
+    gradients_of,
 )
 from explorer.engine.chain_functions.randomness import (
     LOOK_BYTES,
@@ -268,6 +269,7 @@ CODE = ChainCode(
     make_function=make_function,
     reference=reference,
     slice_as_written=slice_as_written,
+    differentiated=gradients_of("q", "k", "v"),
     without_randomness=without_dropout,
     distribution=distribution,
     sdpa=make_sdpa,

@@ -14,6 +14,7 @@ from explorer.engine.chain_functions.base import (
     Parameters,
     ReferenceSlice,
     SliceIndex,
+    gradients_of,
 )
 from explorer.engine.chain_functions.randomness import LOOK_BYTES, Dropout, look_at, look_elements
 from explorer.engine.chain_functions.scores import (
@@ -126,6 +127,7 @@ CODE = ChainCode(
     make_function=make_function,
     reference=reference,
     slice_as_written=slice_as_written,
+    differentiated=gradients_of("scores"),
     without_randomness=without_dropout,
     distribution=distribution,
 )

@@ -69,6 +69,16 @@ def same_parameters(parameters: Parameters) -> dict[str, Scalar]:
     return dict(parameters)
 
 
+def nothing_differentiated(_parameters: Parameters) -> tuple[str, ...]:
+    """No gradient: the chain has no backward pass."""
+    return ()
+
+
+def gradients_of(*names: str) -> Callable[[Parameters], tuple[str, ...]]:
+    """The ``differentiated`` of a chain whose inputs of these names are trained or passed on."""
+    return lambda _parameters: names
+
+
 def nothing_random(
     _parameters: Parameters,
     _inputs: Inputs,
@@ -86,7 +96,7 @@ class ChainCode:
     Attributes:
         chain_id: The descriptor's id.
         size_parameter: The parameter to make smaller where memory does not suffice: a whole
-            number.
+            number. None where there is none.
         source_file: Path of the file that holds the function, as tracebacks give it.
         input_specs: Shapes and dtypes by name, in the function's argument order.
         make_inputs: The inputs themselves on a device, from a seed.
@@ -104,11 +114,13 @@ class ChainCode:
         distribution: Checks of the random ops, left out alike. Given a call that runs the chain
             with its randomness on, and the resolution of its random numbers; the inputs are
             changed in place meanwhile and put back.
+        differentiated: Names of the inputs whose gradients training needs; left out where the chain
+            has no backward pass.
         sdpa: The chain by torch's own attention operator, None where it is no attention.
     """
 
     chain_id: str
-    size_parameter: str
+    size_parameter: str | None
     source_file: str
     input_specs: Callable[[Parameters], dict[str, InputSpec]]
     make_inputs: Callable[[Parameters, torch.device, int], dict[str, torch.Tensor]]
@@ -119,4 +131,5 @@ class ChainCode:
     distribution: Callable[
         [Parameters, Inputs, Callable[[], torch.Tensor], float], tuple[DistributionCheck, ...]
     ] = nothing_random
+    differentiated: Callable[[Parameters], tuple[str, ...]] = nothing_differentiated
     sdpa: Callable[[Parameters], ChainFunction] | None = None

@@ -12,6 +12,7 @@ from explorer.engine.chain_functions.base import (
     Parameters,
     ReferenceSlice,
     SliceIndex,
+    gradients_of,
 )
 from explorer.engine.chain_functions.shared import (
     made_normal,
@@ -85,4 +86,5 @@ CODE = ChainCode(
     make_function=make_function,
     reference=reference,
     slice_as_written=slice_as_written,
+    differentiated=gradients_of("x", "w"),
 )

@@ -15,8 +15,8 @@ from explorer.engine.measure.refusal_facts import Explanation, ScheduledGraph
 from explorer.engine.prepared import Prepared
 from explorer.model.fusion import FusionPlan, parse_plan
 from explorer.model.legality import dependencies
-from explorer.model.opgraph import OpGraph
-from explorer.model.run import FusionRefusal, GraphBreak, Launch, RefusalReason
+from explorer.model.opgraph import GraphBreak, OpGraph
+from explorer.model.run import FusionRefusal, Launch, RefusalReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ from explorer.chains.descriptor import Chain
 from explorer.engine.measure.observe_compile import ModuleNotes
 from explorer.engine.prepared import Prepared, Returned
 from explorer.model.fusion import FusionPlan
-from explorer.model.opgraph import OpGraph
-from explorer.model.run import GraphBreak, Scalar, StrategyInfo
+from explorer.model.opgraph import GraphBreak, OpGraph
+from explorer.model.run import Scalar, StrategyInfo
 
 
 class PeakFamily(Enum):
@@ -147,11 +147,5 @@ def always(family: PeakFamily) -> PeakRule:
 
 
 def plain_call(prepared: Prepared) -> Callable[[], Returned]:
-    """The chain as written, on the prepared inputs, without autograd."""
-    inputs = tuple(prepared.inputs.values())
-
-    def call() -> Returned:
-        with torch.no_grad():
-            return prepared.function(*inputs)
-
-    return call
+    """The chain as written, on the prepared inputs."""
+    return prepared.caller(prepared.function)

@@ -11,7 +11,8 @@ from explorer.engine.measure.observe_compile import code_generation_runs
 from explorer.engine.prepared import Prepared, Returned
 from explorer.engine.strategies.base import Built, PeakFamily, PeakRule, Strategy
 from explorer.engine.toolchain import compile_refusal
-from explorer.model.run import GraphBreak, Scalar
+from explorer.model.opgraph import GraphBreak
+from explorer.model.run import Scalar
 
 _WITH_GRAPHS = ("reduce-overhead", "max-autotune")
 _TITLES = {
@@ -46,7 +47,6 @@ def _peak(mode: str | None) -> PeakRule:
 
 def _builder(mode: str | None) -> Callable[[Prepared], Built]:
     def build(prepared: Prepared) -> Built:
-        inputs = tuple(prepared.inputs.values())
         function = prepared.function
         uses_graph = mode in _WITH_GRAPHS and prepared.device.type == "cuda"
 
@@ -59,14 +59,14 @@ def _builder(mode: str | None) -> Callable[[Prepared], Built]:
 
         new_step: Callable[[], None] = torch.compiler.cudagraph_mark_step_begin
 
+        run = prepared.caller(torch.compile(chain, dynamic=False, mode=mode))
+
         def call() -> Returned:
             if uses_graph:
                 new_step()
-            with torch.no_grad():
-                return compiled(*inputs)
+            return run()
 
         with code_generation_runs():
-            compiled = torch.compile(chain, dynamic=False, mode=mode)
             call()
         if uses_graph:
             # The first call warmed up, the second records the graph, later ones replay it.

@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from explorer.chains.descriptor import Chain
 from explorer.engine.chain_functions import CHAIN_CODE
-from explorer.engine.prepared import Prepared, Returned
+from explorer.engine.prepared import Prepared
 from explorer.engine.strategies.base import Built, PeakFamily, Strategy
 from explorer.model.run import Scalar
 
@@ -63,12 +63,7 @@ def _build(prepared: Prepared) -> Built:
     if make is None:
         raise ValueError(f"{prepared.chain.id} has no form by sdpa")
     function = make(prepared.parameters)
-    inputs = tuple(prepared.inputs.values())
-
-    def call() -> Returned:
-        with torch.no_grad():
-            return function(*inputs)
-
+    call = prepared.caller(function)
     with _SeenOperators() as seen:
         call()
     backend = next((_BACKENDS[name] for name in seen.names if name in _BACKENDS), _MATH)
