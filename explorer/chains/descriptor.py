@@ -119,8 +119,9 @@ class Chain:
         ops_for: The ops with some parameters, of a chain that neither of these describes.
         is_attention: torch's attention operator computes it: the strategies of that apply.
         trains: It has a backward pass, and can run forward and backward.
-        compared: The choice whose values are the point: unless one is set, each of them is run,
-            side by side.
+        compared: The parameter whose values are the point: unless it is set, each of
+            ``compared_values`` is run, side by side.
+        compared_values: Of that parameter.
     """
 
     id: str
@@ -135,6 +136,7 @@ class Chain:
     is_attention: bool = False
     trains: bool = False
     compared: str | None = None
+    compared_values: tuple[Scalar, ...] = ()
 
     def parameter(self, name: str) -> Parameter:
         """Return the parameter of that name.

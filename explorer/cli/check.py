@@ -144,6 +144,7 @@ def _request(recorded: Sequence[Run], device: str) -> RunRequest:
         device=device,
         seed=first.seed,
         direction=first.chain.direction,
+        own=first.chain.own,
     )
 
 

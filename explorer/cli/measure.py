@@ -102,6 +102,7 @@ class Measurement:
                 parameters=request.parameters,
                 device=request.device,
                 direction=request.direction,
+                own=request.own,
             ),
             GraphCaptured,
             self._display,
@@ -116,7 +117,11 @@ class Measurement:
             return
         request = self._request
         question = GroupingRequest(
-            chain=request.chain, parameters=request.parameters, device=request.device
+            chain=request.chain,
+            parameters=request.parameters,
+            device=request.device,
+            direction=request.direction,
+            own=request.own,
         )
         try:
             found = ask(self._client, question, GroupingFound, self._display)

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import torch
 
-from explorer.engine.chain_functions.base import DTYPES, ChainCode
+from explorer.engine.chain_functions.base import ChainCode, stored_dtype
 from explorer.engine.measure.accuracy import (
     Errors,
     Reference,
@@ -125,7 +125,7 @@ class Comparison:
             errors,
             self._eager_errors,
             self.reference,
-            dtype=DTYPES[str(self._prepared.parameters["dtype"])],
+            dtype=stored_dtype(self._prepared.parameters["dtype"]),
             distribution=distribution,
         )
 

@@ -87,6 +87,8 @@ class Session(QObject):
                 parameters=self._parameters,
                 strategies=wanted,
                 device=self._device,
+                direction=state.direction,
+                own=state.own,
             )
         )
 
@@ -107,6 +109,8 @@ class Session(QObject):
             strategies=sweep_specs(state),
             device=self._device,
             timing_s=SWEEP_TIMING_S,
+            direction=state.direction,
+            own=state.own,
         )
         self._sweeping = Sweeping(request)
         self._plan_to_show = None
@@ -134,7 +138,13 @@ class Session(QObject):
         elif not state.asking:
             self._store.plan.set_asking(True)
             self._worker.send(
-                GroupingRequest(chain=state.chain, parameters=self._parameters, device=self._device)
+                GroupingRequest(
+                    chain=state.chain,
+                    parameters=self._parameters,
+                    device=self._device,
+                    direction=state.direction,
+                    own=state.own,
+                )
             )
 
     def cancel(self) -> None:
@@ -205,6 +215,8 @@ class Session(QObject):
                     chain=state.chain,
                     parameters=dict(state.parameters.values),
                     device=self._device,
+                    direction=state.direction,
+                    own=state.own,
                 )
             )
 

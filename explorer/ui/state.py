@@ -8,14 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from explorer.chains import CHAINS, find_chain
+from explorer.chains import CHAINS
 from explorer.chains.descriptor import Chain
+from explorer.chains.own import chain_of
 from explorer.model.comparison import is_comparable
 from explorer.model.device import Abilities, Device, DeviceAbility, DeviceKind, StrategyAbility
 from explorer.model.errors import UsageError
 from explorer.model.fusion import FusionPlan, sweep_plans
 from explorer.model.messages import GraphCaptured, GroupingFound, Progress
-from explorer.model.run import Run, Scalar
+from explorer.model.own_code import OwnCode
+from explorer.model.run import Direction, Run, Scalar
 from explorer.model.strategies import (
     DEFAULT_SPECS,
     PLAN,
@@ -126,6 +128,8 @@ class State:
 
     Attributes:
         chain: Id of the chain that the next run measures.
+        own: How the chain's code is called, where it is not built in.
+        direction: What the next run measures of it.
         parameters: Its settings.
         strategies: Specs that the next run measures, in the order they were toggled on.
         device: Id of the device chosen; None leaves it to the worker.
@@ -148,6 +152,8 @@ class State:
     """
 
     chain: str = next(iter(CHAINS))
+    own: OwnCode | None = None
+    direction: Direction = Direction.FORWARD
     parameters: ParameterValues = ParameterValues()
     strategies: tuple[str, ...] = DEFAULT_SPECS
     device: str | None = None
@@ -171,7 +177,7 @@ class State:
     @property
     def chain_descriptor(self) -> Chain:
         """The chosen chain."""
-        return find_chain(self.chain)
+        return chain_of(self.chain, self.own)
 
     @property
     def shown_run(self) -> SessionRun | None:

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from explorer.chains import find_chain
+from explorer.chains.own import chain_of
 from explorer.model.device import Abilities, Device
 from explorer.model.messages import RunRequest
 from explorer.model.opgraph import OpGraph
@@ -37,7 +37,7 @@ def failed_run(
         finished: Runs of the same request that came about: they know the op graph.
     """
     device = requested_device(request, abilities)
-    chain = find_chain(request.chain)
+    chain = chain_of(request.chain, request.own)
     parameters = chain.resolve(request.parameters, device.kind)
     return Run(
         id=uuid.uuid4().hex,
@@ -47,6 +47,7 @@ def failed_run(
             parameters=parameters,
             dtype=str(parameters.get("dtype", "")),
             direction=request.direction,
+            own=request.own,
         ),
         strategy=parse_spec(spec),
         device=device,
@@ -55,4 +56,5 @@ def failed_run(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         graph=finished[-1].graph if finished else OpGraph(ops=(), tensors=()),
         error=sentence,
+        swept=request.swept,
     )

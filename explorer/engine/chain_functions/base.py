@@ -28,6 +28,15 @@ DTYPES: dict[str, torch.dtype] = {
 }
 """Torch's dtypes by the names used on screen."""
 
+STORED_AS: dict[str, str] = {"tf32": "fp32"}
+"""Dtypes that are a way to compute: what tensors are stored in."""
+
+
+def stored_dtype(name: object) -> torch.dtype:
+    """The dtype of tensors in memory, by the name used on screen; tf32 is stored as fp32."""
+    return DTYPES[STORED_AS.get(str(name), str(name))]
+
+
 DTYPE_NAMES: dict[torch.dtype, str] = {dtype: name for name, dtype in DTYPES.items()} | {
     torch.float8_e5m2: "fp8"
 }

@@ -8,7 +8,7 @@ from typing import cast
 
 import torch
 
-from explorer.engine.chain_functions.base import DTYPES, InputSpec, Parameters
+from explorer.engine.chain_functions.base import InputSpec, stored_dtype, Parameters
 from explorer.model.run import Scalar
 
 
@@ -30,7 +30,7 @@ def score_settings(parameters: Parameters) -> ScoreSettings:
         batch=cast("int", parameters["batch"]),
         heads=cast("int", parameters["heads"]),
         seq_len=cast("int", parameters["seq_len"]),
-        dtype=DTYPES[str(parameters["dtype"])],
+        dtype=stored_dtype(parameters["dtype"]),
         dropout=cast("float", parameters["dropout"]),
         mask=str(parameters["mask"]),
     )

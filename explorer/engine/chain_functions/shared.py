@@ -7,10 +7,10 @@ from typing import cast
 import torch
 
 from explorer.engine.chain_functions.base import (
-    DTYPES,
     InputSpec,
     Parameters,
     ReferenceSlice,
+    stored_dtype,
 )
 
 _FP64_BYTES = 8
@@ -24,20 +24,20 @@ def whole_number(parameters: Parameters, name: str) -> int:
 def matrix_spec(parameters: Parameters) -> InputSpec:
     """``[rows, columns]`` in the chain's dtype."""
     shape = (whole_number(parameters, "rows"), whole_number(parameters, "columns"))
-    return InputSpec(shape=shape, dtype=DTYPES[str(parameters["dtype"])])
+    return InputSpec(shape=shape, dtype=stored_dtype(parameters["dtype"]))
 
 
 def row_spec(parameters: Parameters) -> InputSpec:
     """``[columns]`` in the chain's dtype."""
     return InputSpec(
-        shape=(whole_number(parameters, "columns"),), dtype=DTYPES[str(parameters["dtype"])]
+        shape=(whole_number(parameters, "columns"),), dtype=stored_dtype(parameters["dtype"])
     )
 
 
 def flat_spec(parameters: Parameters) -> InputSpec:
     """``[elements]`` in the chain's dtype."""
     return InputSpec(
-        shape=(whole_number(parameters, "elements"),), dtype=DTYPES[str(parameters["dtype"])]
+        shape=(whole_number(parameters, "elements"),), dtype=stored_dtype(parameters["dtype"])
     )
 
 

@@ -59,14 +59,13 @@ def _builder(mode: str | None) -> Callable[[Prepared], Built]:
 
         new_step: Callable[[], None] = torch.compiler.cudagraph_mark_step_begin
 
-        run = prepared.caller(torch.compile(chain, dynamic=False, mode=mode))
-
         def call() -> Returned:
             if uses_graph:
                 new_step()
             return run()
 
         with code_generation_runs():
+            run = prepared.caller(torch.compile(chain, dynamic=False, mode=mode))
             call()
         if uses_graph:
             # The first call warmed up, the second records the graph, later ones replay it.
