@@ -2,6 +2,8 @@
 
 from explorer.chains import find_chain
 from explorer.chains.descriptor import Chain
+from explorer.chains.input_parser import parse
+from explorer.chains.input_text import InputText, parameters_of
 from explorer.model.own_code import OwnCode
 
 MODULE_MARK = ":"
@@ -11,6 +13,24 @@ MODULE_MARK = ":"
 def is_own(chain: str) -> bool:
     """Whether a name is of somebody's own code: ``file.py:function``, ``module:Class``."""
     return MODULE_MARK in chain
+
+
+def read_inputs(own: OwnCode) -> InputText:
+    """What its inputs are said to be.
+
+    Raises:
+        UsageError: The text cannot be read.
+    """
+    return parse(own.inputs, "--input")
+
+
+def read_init(own: OwnCode) -> InputText:
+    """What its constructor's arguments are said to be.
+
+    Raises:
+        UsageError: The text cannot be read.
+    """
+    return parse(own.init, "--init", tensors=False)
 
 
 def own_chain(chain: str, own: OwnCode) -> Chain:
@@ -25,7 +45,7 @@ def own_chain(chain: str, own: OwnCode) -> Chain:
         title=name,
         look_at="",
         formula="",
-        parameters=(),
+        parameters=parameters_of(read_inputs(own), read_init(own)),
         all_ops=(),
         trains=True,
     )
