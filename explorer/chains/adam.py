@@ -1,11 +1,12 @@
 """A step of Adam on one flat parameter, in place, operator by operator."""
 
-from explorer.chains.descriptor import Chain, OpName, Parameter
+from explorer.chains.descriptor import Chain, Family, OpName, Parameter
 from explorer.chains.parameters import elements
 
 ADAM = Chain(
     id="adam",
     title="A step of Adam, in place",
+    family=Family.OPTIMIZERS,
     look_at=(
         "Seven ops pass over the same few tensors; fused, each of p, g, m and v is read once and "
         "p, m and v are written once, without a single tensor in between."

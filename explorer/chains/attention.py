@@ -1,6 +1,6 @@
 """Textbook attention, written operator by operator."""
 
-from explorer.chains.descriptor import Chain, OpName, Parameter
+from explorer.chains.descriptor import Chain, Family, OpName, Parameter
 from explorer.chains.parameters import float_dtype
 
 BATCH = Parameter(
@@ -33,6 +33,7 @@ ATTENTION = Chain(
     id="attention",
     is_attention=True,
     title="Attention, as in the textbook",
+    family=Family.ATTENTION,
     look_at=(
         "Between the two matmuls every op reads and writes a seq_len × seq_len tensor; "
         "fused, most of that never leaves the chip."

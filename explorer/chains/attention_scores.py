@@ -10,7 +10,7 @@ from explorer.chains.attention import (
     SEQ_LEN,
     SOFTMAX_OP,
 )
-from explorer.chains.descriptor import Chain, OpName
+from explorer.chains.descriptor import Chain, Family, OpName
 from explorer.chains.parameters import float_dtype
 
 HEAD_DIM = 64
@@ -19,6 +19,7 @@ HEAD_DIM = 64
 ATTENTION_SCORES = Chain(
     id="attention-scores",
     title="Attention's scores, between the matmuls",
+    family=Family.ATTENTION,
     look_at=(
         "No matmul stands between these ops, so that any neighbours can share a kernel; "
         "see whether the most fused plan is also the fastest."

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal, cast
 
 from explorer.model.device import DeviceKind
@@ -26,6 +27,7 @@ class Parameter:
         minimum: Smallest value of a number.
         maximum: Largest value of a number, itself allowed unless ``below_maximum``.
         below_maximum: The value must stay below ``maximum``.
+        multiple_of: A whole number is a multiple of it.
         choices: The values of a choice.
         sentence: What it is.
     """
@@ -38,6 +40,7 @@ class Parameter:
     minimum: float = 0
     maximum: float = 0
     below_maximum: bool = False
+    multiple_of: int = 1
     choices: tuple[str, ...] = ()
 
     def default(self, device: DeviceKind) -> Scalar:
@@ -50,7 +53,8 @@ class Parameter:
         if self.kind == "choice":
             return ", ".join(self.choices)
         below = "below " if self.below_maximum else ""
-        return f"{_plain(self.minimum)} to {below}{_plain(self.maximum)}"
+        multiples = f", multiples of {self.multiple_of}" if self.multiple_of > 1 else ""
+        return f"{_plain(self.minimum)} to {below}{_plain(self.maximum)}{multiples}"
 
     def parse(self, value: object) -> Scalar:
         """Turn text or a JSON value into a value of this parameter.
@@ -64,7 +68,8 @@ class Parameter:
             raise UsageError(f"{self.name}={value} is not one of {self.range_text}.")
         number = self._number(value)
         too_large = number >= self.maximum if self.below_maximum else number > self.maximum
-        if not self.minimum <= number or too_large:
+        is_between = self.kind == "int" and number % self.multiple_of != 0
+        if not self.minimum <= number or too_large or is_between:
             raise UsageError(f"{self.name}={value} is out of range: it takes {self.range_text}.")
         return int(number) if self.kind == "int" else number
 
@@ -102,6 +107,19 @@ class OpName:
     in_place: bool = False
 
 
+class Family(StrEnum):
+    """What a chain is about: chains are picked from a list grouped by it, in this order."""
+
+    ATTENTION = "attention"
+    NORMALISATION = "normalisation"
+    ACTIVATIONS = "gates and activations"
+    MATMUL = "matmul"
+    LOSSES = "losses"
+    OPTIMIZERS = "optimizers"
+    BLOCKS = "whole blocks"
+    OTHER = "other"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
     """A built-in chain.
@@ -109,6 +127,7 @@ class Chain:
     Attributes:
         id: As on the command line.
         title: As in the window.
+        family: What it is about, for lists.
         look_at: One sentence on what to look at.
         formula: In plain text.
         parameters: In the order they are shown.
@@ -137,6 +156,7 @@ class Chain:
     trains: bool = False
     compared: str | None = None
     compared_values: tuple[Scalar, ...] = ()
+    family: Family = Family.OTHER
 
     def parameter(self, name: str) -> Parameter:
         """Return the parameter of that name.

@@ -1,6 +1,6 @@
 """As many elementwise ops in a row as one likes."""
 
-from explorer.chains.descriptor import Chain, OpName, Parameter
+from explorer.chains.descriptor import Chain, Family, OpName, Parameter
 from explorer.chains.parameters import elements, float_dtype
 
 FACTORS = (1.25, 0.8)
@@ -25,6 +25,7 @@ def _op(number: int) -> OpName:
 ELEMENTWISE = Chain(
     id="elementwise",
     title="Elementwise ops in a row",
+    family=Family.ACTIVATIONS,
     look_at=(
         "Each op alone reads and writes the whole tensor, so that time grows with their number; "
         "fused, any number costs one read and one write."

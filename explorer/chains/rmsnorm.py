@@ -1,6 +1,6 @@
 """RMSNorm, written operator by operator."""
 
-from explorer.chains.descriptor import Chain, OpName
+from explorer.chains.descriptor import Chain, Family, OpName
 from explorer.chains.parameters import COLUMNS, ROWS, float_dtype
 
 NORMALIZING_OPS = (
@@ -16,6 +16,7 @@ NORMALIZING_OPS = (
 RMSNORM = Chain(
     id="rmsnorm",
     title="RMSNorm, op by op",
+    family=Family.NORMALISATION,
     look_at=(
         "Only square, normalize and weight touch whole tensors, and the row's mean stands between "
         "them; one kernel that keeps its row on the chip reads x once and writes y once."

@@ -2,12 +2,13 @@
 
 import dataclasses
 
-from explorer.chains.descriptor import Chain, OpName
+from explorer.chains.descriptor import Chain, Family, OpName
 from explorer.chains.parameters import COLUMNS, ROWS, float_dtype
 
 SWIGLU = Chain(
     id="swiglu",
     title="SwiGLU's gate",
+    family=Family.ACTIVATIONS,
     look_at=(
         "Two elementwise ops: alone they move five tensors, fused they move three, "
         "and time follows the bytes."

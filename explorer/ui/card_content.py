@@ -23,7 +23,7 @@ from explorer.model.comparison import (
 )
 from explorer.model.device import Device, DeviceKind
 from explorer.model.roofline import floor
-from explorer.model.run import Run
+from explorer.model.run import Direction, Run
 from explorer.model.traffic import peak_bytes, run_traffic
 from explorer.model.units import (
     format_bytes,
@@ -36,6 +36,7 @@ from explorer.model.units import (
 from explorer.ui.accuracy_words import accuracy_sentence, kept_words
 from explorer.ui.words import (
     DASH,
+    direction_words,
     percent,
     ratio_words,
     run_title,
@@ -136,7 +137,9 @@ def cards_of(
 
 
 def _speed_up_card(run: Run, base: Run | None, runs: Sequence[Run]) -> Card:
-    label = "Speed-up over eager"
+    is_forward = run.chain.direction is Direction.FORWARD
+    over = " over eager" if is_forward else f", {direction_words(run.chain.direction)}"
+    label = f"Speed-up{over}"
     note, floor_words = _over_best_single(run, runs) or kept_words(run), _floor_words(run)
     found = speed_up(run, base) if base else None
     doubt = distrust(run) or (found.reason if found else "")
@@ -162,7 +165,7 @@ def _speed_up_card(run: Run, base: Run | None, runs: Sequence[Run]) -> Card:
         )  # fmt: skip
     is_faster = found.verdict is Verdict.FASTER
     return Card(
-        key="speed-up", label=label if is_faster else "Slower than eager",
+        key="speed-up", label=label if is_faster else f"Slower{over.replace(' over', ' than')}",
         value=format_ratio(found.ratio if is_faster else 1 / found.ratio),
         note=note, detail=detail,
         delta=" → ".join(_median(each, found.condition) for each in (base, run)),

@@ -13,7 +13,7 @@ from explorer.model.sweep import Sweep, sweep_of
 from explorer.ui.painting import HEADING_HEIGHT, draw_panel, draw_sentence
 from explorer.ui.theme import Theme, palette
 from explorer.ui.timeline_layout import AXIS_HEIGHT, MAX_LANE, TOP, lane_of
-from explorer.ui.words import run_title, size_text
+from explorer.ui.words import run_title, setting_text, with_direction
 
 GAP = 10.0
 
@@ -195,7 +195,7 @@ def paint_sweep(painter: QPainter, rect: QRectF, shot: Shot) -> None:
     view.set_sweep(sweep)
     view.fill_now()
     run = sweep.points[0].run
-    title = f"Sweep  ·  {sweep.chain}  ·  {size_text(run.chain.parameters)}"
+    title = f"Sweep  ·  {sweep.chain}  ·  {setting_text(run)}"
     outer = rect.adjusted(GAP, GAP, -GAP, 0)
     inner = draw_panel(painter, outer, shot.theme, title, view.hint, zoom)
     render_widget(painter, inner, view, sheet=shot.theme)
@@ -265,4 +265,8 @@ def _zoom(rect: QRectF, width: float, height: float) -> float:
 
 
 def _chains(runs: Sequence[Run]) -> str:
-    return ", ".join(dict.fromkeys(run.chain.title or run.chain.name for run in runs))
+    return ", ".join(
+        dict.fromkeys(
+            with_direction(run.chain.title or run.chain.name, run.chain.direction) for run in runs
+        )
+    )

@@ -189,7 +189,7 @@ class GraphPanel(Panel):
         elif shows_plan(state):
             found = totals(graph, plan)
             share, told = saving(graph, found)
-            is_touched = state.chain in state.plans
+            is_touched = state.plan_key in state.plans
             if is_touched:
                 self._head(YOUR_PLAN, planned_words(found), told)
             else:

@@ -7,17 +7,18 @@ from explorer.chains import CHAINS
 from explorer.model.device import DeviceKind
 from explorer.ui.chain_form import ChainForm
 from explorer.ui.controls import MenuButton, Picker
+from explorer.ui.direction_button import DirectionButton
 from explorer.ui.panel import label, restyle, wrapped
 from explorer.ui.state import WorkerPhase, run_blocker
 from explorer.ui.store import Store
 from explorer.ui.theme_button import ThemeButton
-from explorer.ui.words import parameters_sentence, parameters_text
+from explorer.ui.words import parameters_sentence, parameters_text, with_direction
 
 RUN_WIDTH_PX = 116
 
 
 class Header(QWidget):
-    """Brand, chain, parameters, device, worker, and the actions.
+    """Brand, chain, direction, parameters, device, worker, and the actions.
 
     Signals:
         run_requested: Run was clicked.
@@ -47,6 +48,7 @@ class Header(QWidget):
         for chain in CHAINS.values():
             self.chain.addItem(chain.title, chain.id)
         self.chain.activated.connect(self._on_chain)
+        self.direction = DirectionButton(store)
         self.parameters = MenuButton()
         self.parameters.setStyleSheet("text-align: left; padding-right: 32px;")
         self.parameters.clicked.connect(self.open_form)
@@ -93,7 +95,7 @@ class Header(QWidget):
         row.setSpacing(10)
         row.addWidget(label("Kernel Explorer", "brand"))
         row.addSpacing(10)
-        for choice in (self.chain, self.parameters, self.device):
+        for choice in (self.chain, self.direction, self.parameters, self.device):
             choice.setMinimumWidth(110)
             row.addWidget(choice)
         row.addWidget(self.worker)
@@ -158,7 +160,7 @@ class Header(QWidget):
         """Name chain, parameters and device of the shown run; there is nothing to choose."""
         shown = self._store.state.shown_run
         self._name_theme()
-        for part in (self.worker, self.run, self.cancel):
+        for part in (self.worker, self.run, self.cancel, self.direction):
             part.setVisible(False)
         for choice in (self.chain, self.parameters, self.device):
             choice.setVisible(shown is not None)
@@ -167,7 +169,8 @@ class Header(QWidget):
         run = shown.run
         self.chain.setItemText(0, run.chain.title)
         self.chain.setCurrentIndex(0)
-        self.parameters.setText(parameters_text(run.chain.parameters))
+        setting = parameters_text(run.chain.parameters)
+        self.parameters.setText(with_direction(setting, run.chain.direction))
         self.device.setItemText(0, run.device.name)
 
     def _set_phase(self, phase: WorkerPhase) -> None:

@@ -8,16 +8,16 @@ from explorer.ui.state import SessionRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStep:
-    """An edit of a chain's plan.
+    """An edit of a plan.
 
     Attributes:
-        chain: Id of the chain.
+        work: What the plan is kept by: its chain and direction.
         before: Its plan before, None if it had not been touched.
         after: Its plan since.
         was_planning: Whether the op graph showed the plan before.
     """
 
-    chain: str
+    work: str
     before: FusionPlan | None
     after: FusionPlan
     was_planning: bool
@@ -37,7 +37,8 @@ Step = PlanStep | RemovalStep
 class History:
     """Steps that can be taken back, and those that were and can be done again.
 
-    Edits are kept by chain: with another chain chosen they are out of reach, not in the way.
+    Edits are kept by chain and direction: with another chosen they are out of reach, not in the
+    way.
     """
 
     def __init__(self) -> None:
@@ -52,19 +53,19 @@ class History:
     def extend(self, step: PlanStep) -> None:
         """Make an edit part of the one before, as in one stroke over several links."""
         last = self._done[-1] if self._done else None
-        if isinstance(last, PlanStep) and last.chain == step.chain:
+        if isinstance(last, PlanStep) and last.work == step.work:
             self._done[-1] = replace(last, after=step.after)
             self._undone.clear()
         else:
             self.add(step)
 
-    def last(self, chain: str) -> Step | None:
-        """What would be taken back while that chain is chosen."""
-        return _last(self._done, chain)
+    def last(self, work: str) -> Step | None:
+        """What would be taken back while that work is chosen."""
+        return _last(self._done, work)
 
-    def last_undone(self, chain: str) -> Step | None:
+    def last_undone(self, work: str) -> Step | None:
         """What would be done again."""
-        return _last(self._undone, chain)
+        return _last(self._undone, work)
 
     def last_removal(self) -> RemovalStep | None:
         """The run that was taken off the list last and is not back."""
@@ -81,10 +82,8 @@ class History:
         self._done.append(step)
 
 
-def _last(steps: list[Step], chain: str) -> Step | None:
-    return next(
-        (s for s in reversed(steps) if isinstance(s, RemovalStep) or s.chain == chain), None
-    )
+def _last(steps: list[Step], work: str) -> Step | None:
+    return next((s for s in reversed(steps) if isinstance(s, RemovalStep) or s.work == work), None)
 
 
 def _take(steps: list[Step], step: Step) -> None:

@@ -11,7 +11,7 @@ from explorer.chains import CHAINS
 from explorer.model.comparison import is_comparable
 from explorer.model.fusion import FusionPlan, named_ops, parse_plan
 from explorer.model.opgraph import OpGraph
-from explorer.model.run import Run
+from explorer.model.run import Direction, Run
 from explorer.model.same import Same
 from explorer.model.strategies import PLAN, is_plan, is_plan_run, plan_text
 from explorer.ui.plan_edit import as_written, fitted, grouping_of, restricted
@@ -23,12 +23,22 @@ COMPILED = "compile"
 """The strategy whose launches show Inductor's own grouping."""
 
 
-def chain_drawn(state: "State") -> str:
-    """Id of the chain that the op graph shows."""
+def plan_key(chain: str, direction: Direction) -> str:
+    """What plans are kept by: forward and backward have ops that forward alone has not."""
+    return chain if direction is Direction.FORWARD else f"{chain} {direction.value}"
+
+
+def work_drawn(state: "State") -> tuple[str, Direction]:
+    """Id of the chain that the op graph shows, and in which direction."""
     shown = state.shown_run
     if shown is not None and not state.planning:
-        return shown.run.chain.name
-    return state.chain
+        return shown.run.chain.name, shown.run.chain.direction
+    return state.chain, state.direction
+
+
+def is_chosen_work(state: "State", run: Run) -> bool:
+    """Whether a run is of the chosen chain in the chosen direction, whatever its size."""
+    return (run.chain.name, run.chain.direction) == (state.chain, state.direction)
 
 
 def graph_drawn(state: "State") -> OpGraph | None:
@@ -43,7 +53,7 @@ def graph_drawn(state: "State") -> OpGraph | None:
     if not state.planning:
         return shown.run.graph
     if captured is None:
-        return shown.run.graph if shown.run.chain.name == state.chain else None
+        return shown.run.graph if is_chosen_work(state, shown.run) else None
     if _stands_for_next(state, shown.run):
         return shown.run.graph
     return captured.graph
@@ -52,7 +62,7 @@ def graph_drawn(state: "State") -> OpGraph | None:
 def _stands_for_next(state: "State", run: Run) -> bool:
     """Whether a run's graph is as good as the captured one, with the sizes that one looks at."""
     captured, device = state.captured, state.chosen_device
-    if run.chain.name != state.chain or captured is None:
+    if not is_chosen_work(state, run) or captured is None:
         return False
     if [op.name for op in run.graph.ops] != [op.name for op in captured.graph.ops]:
         return False
@@ -65,7 +75,7 @@ def plan_drawn(state: "State") -> FusionPlan | None:
     graph = graph_drawn(state)
     if graph is None:
         return None
-    edited = state.plans.get(state.chain)
+    edited = state.plans.get(state.plan_key)
     if state.planning:
         return as_written(graph) if edited is None else _fit(edited, graph)
     shown = state.shown_run
@@ -113,18 +123,19 @@ def current_text(state: "State") -> str | None:
 
 def _current(state: "State") -> FusionPlan | None:
     shown = state.shown_run
-    if shown is not None and not state.planning and shown.run.chain.name == state.chain:
+    if shown is not None and not state.planning and is_chosen_work(state, shown.run):
         if is_plan_run(shown.run):
             return grouping(shown.run)
-        if state.chain not in state.plans and shown.run.launches:
+        if state.plan_key not in state.plans and shown.run.launches:
             return grouping(shown.run)
-    return state.plans.get(state.chain)
+    return state.plans.get(state.plan_key)
 
 
 def next_ops(state: "State") -> list[str]:
     """Names of the next run's ops in their order; empty while they are not known."""
     chain = CHAINS.get(state.chain)
-    if chain is not None and not state.parameters.errors:
+    is_forward = state.direction is Direction.FORWARD
+    if chain is not None and is_forward and not state.parameters.errors:
         return [op.name for op in chain.ops(state.parameters.values)]
     return [op.name for op in state.captured.graph.ops] if state.captured else []
 
@@ -140,7 +151,7 @@ def inductor_plan(state: "State") -> FusionPlan | None:
         if run.strategy.spec == COMPILED and run.launches and _is_same_setting(state, run, graph):
             return grouping(run)
     found = state.grouping
-    if found is not None and found.chain == chain_drawn(state):
+    if found is not None and (found.chain, state.direction) == work_drawn(state):
         named = named_ops(found.plan)
         if set(ops) <= set(named):
             return fitted(parse_plan(found.plan, named, found.chain), graph)
@@ -154,7 +165,7 @@ def _is_same_setting(state: "State", run: Run, graph: OpGraph) -> bool:
     captured = state.captured
     return (
         captured is not None
-        and run.chain.name == state.chain
+        and is_chosen_work(state, run)
         and run.chain.parameters == captured.parameters
         and run.device.id == captured.device
     )

@@ -7,11 +7,17 @@ from explorer.chains import CHAINS
 from explorer.model.fusion import FusionPlan
 from explorer.model.legality import Illegal
 from explorer.model.messages import GroupingFound
-from explorer.model.run import Run, Scalar
+from explorer.model.run import Direction, Run, Scalar
 from explorer.model.strategies import PLAN
 from explorer.ui.plan_edit import set_link
 from explorer.ui.plan_history import History, PlanStep, RemovalStep, Step
-from explorer.ui.plan_state import graph_drawn, inductor_plan, plan_drawn
+from explorer.ui.plan_state import (
+    graph_drawn,
+    inductor_plan,
+    is_chosen_work,
+    plan_drawn,
+    plan_key,
+)
 from explorer.ui.state import SessionRun, State, peers
 
 if TYPE_CHECKING:
@@ -55,10 +61,10 @@ class PlanEditing:
         if not self._adopt_chain():
             return
         state = store.state
-        before = state.plans.get(state.chain)
+        before = state.plans.get(state.plan_key)
         if plan == before and state.planning:
             return
-        step = PlanStep(chain=state.chain, before=before, after=plan, was_planning=state.planning)
+        step = PlanStep(work=state.plan_key, before=before, after=plan, was_planning=state.planning)
         if continues:
             self.history.extend(step)
         else:
@@ -69,8 +75,8 @@ class PlanEditing:
     def show(self) -> None:
         """Let the op graph show the plan drawn by hand, if there is one."""
         state = self._store.state
-        if state.chain in state.plans:
-            self._show(state.plans[state.chain], planning=True)
+        if state.plan_key in state.plans:
+            self._show(state.plans[state.plan_key], planning=True)
 
     def go_on(self) -> None:
         """Let the op graph show the plan being drawn again, though another run is shown."""
@@ -94,7 +100,7 @@ class PlanEditing:
 
     def undo(self) -> None:
         """Take back what was done last: an edit of this chain's plan, or a removal."""
-        step = self.history.last(self._store.state.chain)
+        step = self.history.last(self._store.state.plan_key)
         if step is None:
             return
         self.history.undo(step)
@@ -105,7 +111,7 @@ class PlanEditing:
 
     def redo(self) -> None:
         """Do again what was taken back last."""
-        step = self.history.last_undone(self._store.state.chain)
+        step = self.history.last_undone(self._store.state.plan_key)
         if step is None:
             return
         self.history.redo(step)
@@ -127,18 +133,19 @@ class PlanEditing:
 
     def next_undo(self) -> Step | None:
         """What :meth:`undo` would take back."""
-        return self.history.last(self._store.state.chain)
+        return self.history.last(self._store.state.plan_key)
 
     def next_redo(self) -> Step | None:
         """What :meth:`redo` would do again."""
-        return self.history.last_undone(self._store.state.chain)
+        return self.history.last_undone(self._store.state.plan_key)
 
     def _show(self, plan: FusionPlan | None, *, planning: bool) -> None:
         store = self._store
         before = peers(store.state)
-        plans = {k: v for k, v in store.state.plans.items() if k != store.state.chain}
+        key = store.state.plan_key
+        plans = {k: v for k, v in store.state.plans.items() if k != key}
         if plan is not None:
-            plans[store.state.chain] = plan
+            plans[key] = plan
         store.change(plans=plans, planning=planning)
         if plan is None:
             store.toggle_strategy(PLAN, on=False)
@@ -147,15 +154,16 @@ class PlanEditing:
             store.runs_changed.emit()
 
     def _adopt_chain(self) -> bool:
-        """Choose the chain that is drawn, where that is a shown run's and not the chosen one."""
+        """Choose chain and direction that are drawn, where a shown run has other than chosen."""
         store, shown = self._store, self._store.state.shown_run
-        if shown is None or store.state.planning or shown.run.chain.name == store.state.chain:
+        if shown is None or store.state.planning or is_chosen_work(store.state, shown.run):
             return True
         run = shown.run
         if run.chain.name not in CHAINS:
             store.tell(f"{run.chain.title} is no built-in chain, so that its plan cannot be run.")
             return False
         store.choose_chain(run.chain.name)
+        store.set_direction(run.chain.direction)
         for name, value in _settings_of(run, store.state).items():
             store.set_parameter(name, str(value))
         return True
@@ -176,10 +184,14 @@ def _settings_of(run: Run, state: State) -> Mapping[str, Scalar]:
     }
 
 
-def kept(state: State, chain: str) -> dict[str, Any]:
-    """Changes to the state when another chain is chosen: its own plan counts from then on."""
+def kept(state: State, chain: str, direction: Direction) -> dict[str, Any]:
+    """Changes to the state when other work is chosen: its own plan counts from then on."""
     others = tuple(spec for spec in state.strategies if spec != PLAN)
-    strategies = (*others, PLAN) if chain in state.plans else others
+    strategies = (*others, PLAN) if plan_key(chain, direction) in state.plans else others
     # Its op graph is what one wants to see, unless a run of it is shown.
-    planning = state.shown_run is not None and state.shown_run.run.chain.name != chain
+    shown = state.shown_run
+    planning = shown is not None and (shown.run.chain.name, shown.run.chain.direction) != (
+        chain,
+        direction,
+    )
     return {"strategies": strategies, "planning": planning, "grouping": None}

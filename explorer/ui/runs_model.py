@@ -12,7 +12,13 @@ from explorer.model.units import format_us
 from explorer.ui.state import SessionRun
 from explorer.ui.store import Store
 from explorer.ui.theme import font
-from explorer.ui.words import DASH, parameters_text, pedigree_bytes, timing_sentence
+from explorer.ui.words import (
+    DASH,
+    parameters_text,
+    pedigree_bytes,
+    timing_sentence,
+    with_direction,
+)
 
 COLUMNS = ("Name", "Marks", "Time", "Traffic", "Setting", "Strategy", "Device", "Measured")
 NAME, MARKS, TIME, TRAFFIC, SETTING, STRATEGY, DEVICE, MEASURED = range(len(COLUMNS))
@@ -111,7 +117,9 @@ class RunsModel(QAbstractTableModel):
             NAME: item.name,
             MARKS: self._marks_text(item),
             STRATEGY: run.strategy.spec,
-            SETTING: f"{run.chain.name} {parameters_text(run.chain.parameters)}",
+            SETTING: with_direction(
+                f"{run.chain.name} {parameters_text(run.chain.parameters)}", run.chain.direction
+            ),
             DEVICE: run.device.name,
             MEASURED: f"recorded {run.created_at[:10]} ({item.recorded_in})"
             if item.is_recorded

@@ -27,6 +27,7 @@ from explorer.model.run import Run, Scalar
 from explorer.model.strategies import is_plan, is_plan_run, plan_text
 from explorer.ui.plan_state import (
     inductor_plan,
+    plan_key,
     plan_to_run,
 )
 from explorer.ui.state import WorkerPhase, run_blocker, wanted_strategies
@@ -63,6 +64,7 @@ class Session(QObject):
         worker.failed.connect(self._on_failed)
         store.parameters_changed.connect(self._capture_timer.start)
         store.device_changed.connect(self._update_phase)
+        store.direction_changed.connect(self._capture_timer.start)
         store.sweep_requested.connect(self.sweep)
 
     def start(self) -> None:
@@ -191,8 +193,8 @@ class Session(QObject):
 
     @property
     def _drawn(self) -> tuple[str, Mapping[str, FusionPlan]]:
-        """The chosen chain and the plans drawn so far."""
-        return self._store.state.chain, self._store.state.plans
+        """The chosen work and the plans drawn so far."""
+        return self._store.state.plan_key, self._store.state.plans
 
     @property
     def _knows_device(self) -> bool:
@@ -268,7 +270,7 @@ class Session(QObject):
     def _on_grouping_reply(self, reply: Reply, request: GroupingRequest) -> None:
         """Inductor's answer is taken; while it is compiling, nothing is said of it elsewhere."""
         if isinstance(reply, GroupingFound):
-            if request.chain == self._store.state.chain:
+            if plan_key(request.chain, request.direction) == self._store.state.plan_key:
                 self._store.plan.take_grouping(reply)
         elif isinstance(reply, RequestFailed):
             self._store.tell(reply.sentence)
@@ -277,10 +279,14 @@ class Session(QObject):
             self._update_phase()
 
     def _take_graph(self, captured: GraphCaptured) -> None:
-        values = self._store.state.parameters.values
-        if captured.parameters == values and captured.device == self._device:
+        state, request = self._store.state, self._worker.current
+        if not isinstance(request, GraphRequest):
+            return
+        is_chosen = plan_key(request.chain, request.direction) == state.plan_key
+        is_alike = captured.parameters == state.parameters.values and request.own == state.own
+        if is_chosen and is_alike and captured.device == self._device:
             self._store.set_captured(captured)
-        elif isinstance(self._worker.current, GraphRequest):
+        else:
             self._capture_timer.start()
 
     def _take_ceilings(self, device_id: str, ceilings: Ceilings) -> None:

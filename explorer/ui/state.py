@@ -35,6 +35,7 @@ from explorer.model.strategies import (
 from explorer.ui.plan_state import (
     current_text,
     list_name,
+    plan_key,
     plan_result,
     plan_to_run,
 )
@@ -144,7 +145,7 @@ class State:
         progress: Where a request stands; None when none is in progress.
         abilities: What the worker can do; None until it said so.
         captured: Op graph of the chosen chain; None until captured.
-        plans: Fusion plan drawn by hand, by the id of its chain.
+        plans: Fusion plans drawn by hand, by :attr:`plan_key` of chain and direction.
         planning: The op graph shows that plan rather than the shown run.
         grouping: Inductor's own grouping, as it was last asked for; None if it never was.
         asking: Inductor is being asked for it.
@@ -180,6 +181,11 @@ class State:
         return chain_of(self.chain, self.own)
 
     @property
+    def plan_key(self) -> str:
+        """What the plan of the next run is kept by."""
+        return plan_key(self.chain, self.direction)
+
+    @property
     def shown_run(self) -> SessionRun | None:
         """The run that is shown."""
         return self.find_run(self.shown)
@@ -212,6 +218,11 @@ class State:
     def find_run(self, key: str | None) -> SessionRun | None:
         """The run with that key, or None."""
         return next((item for item in self.runs if item.key == key), None)
+
+
+def no_backward_sentence(chain: Chain) -> str:
+    """Why a chain cannot run forward and backward."""
+    return f"{chain.title} runs forward only: no training step differentiates it."
 
 
 def check_parameters(chain: Chain, texts: Mapping[str, str], device: DeviceKind) -> ParameterValues:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from explorer.chains import find_chain
 from explorer.model.device import Abilities
 from explorer.model.messages import GraphCaptured, Progress
-from explorer.model.run import Run
+from explorer.model.run import Direction, Run
 from explorer.ui.plan_history import RemovalStep
 from explorer.ui.plan_store import PlanEditing, kept
 from explorer.ui.state import (
@@ -19,9 +19,10 @@ from explorer.ui.state import (
     WorkerPhase,
     WorkerState,
     check_parameters,
+    no_backward_sentence,
 )
 from explorer.ui.theme import THEMES, Theme
-from explorer.ui.words import run_title
+from explorer.ui.words import run_name
 
 
 class Store(QObject):
@@ -32,6 +33,7 @@ class Store(QObject):
 
     Signals:
         chain_changed: Another chain was picked.
+        direction_changed: Forward alone, or forward and backward, was picked.
         parameters_changed: A setting was typed, or its defaults changed with the device.
         strategies_changed: A strategy was toggled.
         device_changed: Another device was picked.
@@ -51,6 +53,7 @@ class Store(QObject):
     """
 
     chain_changed = Signal()
+    direction_changed = Signal()
     parameters_changed = Signal()
     strategies_changed = Signal()
     device_changed = Signal()
@@ -95,10 +98,29 @@ class Store(QObject):
         find_chain(chain_id)
         if chain_id == self._state.chain:
             return
-        self._set(chain=chain_id, captured=None, **kept(self._state, chain_id))
+        before = self._state.direction
+        direction = before if find_chain(chain_id).trains else Direction.FORWARD
+        changes = kept(self._state, chain_id, direction)
+        self._set(chain=chain_id, direction=direction, captured=None, **changes)
         self._check_parameters({})
         self.chain_changed.emit()
+        if direction is not before:
+            self.direction_changed.emit()
         self.parameters_changed.emit()
+        self.captured_changed.emit()
+        self.strategies_changed.emit()
+        self.plan_changed.emit()
+
+    def set_direction(self, direction: Direction) -> None:
+        """Pick what the next run measures; a chain that does not train has forward alone."""
+        state = self._state
+        if direction is state.direction:
+            return
+        if direction is not Direction.FORWARD and not state.chain_descriptor.trains:
+            self.tell(no_backward_sentence(state.chain_descriptor))
+            return
+        self._set(direction=direction, captured=None, **kept(state, state.chain, direction))
+        self.direction_changed.emit()
         self.captured_changed.emit()
         self.strategies_changed.emit()
         self.plan_changed.emit()
@@ -154,7 +176,7 @@ class Store(QObject):
             twin = next((i for i in known.values() if i.run == run), None)
             if twin is None:
                 key = _free_key(run.id, known)
-                twin = SessionRun(key=key, run=run, name=run_title(run), recorded_in=recorded_in)
+                twin = SessionRun(key=key, run=run, name=run_name(run), recorded_in=recorded_in)
                 known[key] = twin
                 added.append(twin)
             candidates.append(twin)

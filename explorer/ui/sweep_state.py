@@ -5,6 +5,7 @@ from explorer.model.fusion import sweep_plans
 from explorer.model.run import Run
 from explorer.model.strategies import DEFAULT_SPECS, plan_spec
 from explorer.model.sweep import Sweep, plan_of_run, possible_plans, sweep_of
+from explorer.ui.plan_state import is_chosen_work
 from explorer.ui.state import State, strategy_abilities, swept_plans
 
 
@@ -63,7 +64,7 @@ def is_in_setting(state: State, run: Run) -> bool:
     return (
         captured is not None
         and device is not None
-        and run.chain.name == state.chain
+        and is_chosen_work(state, run)
         and run.chain.parameters == captured.parameters
         and (device.id, device.name) == (run.device.id, run.device.name)
     )

@@ -18,7 +18,7 @@ from explorer.model.comparison import (
 )
 from explorer.model.errors import UsageError
 from explorer.model.roofline import share_of_ceiling
-from explorer.model.run import Clock, Pedigree, Run, Scalar
+from explorer.model.run import Clock, Direction, Pedigree, Run, Scalar
 from explorer.model.strategies import parse_spec
 from explorer.model.timeline import Schedule
 from explorer.model.traffic import (
@@ -62,6 +62,28 @@ def run_title(run: Run) -> str:
     if strategy.backend and strategy.backend.lower() not in title.lower():
         title += f" · {strategy.backend}"
     return title
+
+
+def direction_words(direction: Direction) -> str:
+    """``forward``, or ``forward + backward``."""
+    return " + ".join(direction.value.split("+"))
+
+
+def with_direction(words: str, direction: Direction) -> str:
+    """Words, with the direction behind them where it is not forward alone."""
+    if direction is Direction.FORWARD:
+        return words
+    return SEPARATOR.join(filter(None, (words, direction_words(direction))))
+
+
+def run_name(run: Run) -> str:
+    """What a run is called among runs of any work: its title, and the direction if need be."""
+    return run.label or with_direction(run_title(run), run.chain.direction)
+
+
+def setting_text(run: Run) -> str:
+    """Sizes, type of number and direction of a run: ``4,096 × 8,192 · bf16``."""
+    return with_direction(size_text(run.chain.parameters), run.chain.direction)
 
 
 def parameters_text(parameters: Mapping[str, Scalar]) -> str:

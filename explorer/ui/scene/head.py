@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from PySide6.QtCore import QPointF, QRectF, Qt
 
 from explorer.model.playback import Playback, Schedule
-from explorer.model.run import Pedigree, Run
+from explorer.model.run import Direction, Pedigree, Run
 from explorer.model.streams import StreamKind
 from explorer.model.units import format_bytes, format_us, split_us
 from explorer.ui.painting import CENTER, RIGHT
 from explorer.ui.scene.canvas import Canvas
 from explorer.ui.scene.layout import Lane, Layout
 from explorer.ui.scene.numbers import out_of
-from explorer.ui.words import run_title, size_text
+from explorer.ui.words import direction_words, run_title, setting_text
 
 _TITLE_PX = 16.0
 _LANE_TITLE_PX = 14.0
@@ -53,12 +53,17 @@ def _title_parts(
     The setting is worth more than the end of a long title, and the strategy more than both.
     """
     strategy = (strategy_words(run), px, "text", 700)
-    setting = (size_text(run.chain.parameters), _SETTING_PX, "muted", 400)
+    setting = (setting_text(run), _SETTING_PX, "muted", 400)
     short = run.chain.title.partition(",")[0]
     dash = ("–", px, "muted", 600)
     chains = [[(title, px, "text", 600), dash] for title in (run.chain.title, short)]
     choices = [[*chain, strategy, setting] for chain in chains] if alone else []
-    choices += [[strategy, setting], [strategy]]
+    choices += [[strategy, setting]]
+    if run.chain.direction is not Direction.FORWARD:
+        # Two runs of one strategy differ by it, which their sizes do not show.
+        direction = (direction_words(run.chain.direction), _SETTING_PX, "muted", 400)
+        choices.append([strategy, direction])
+    choices.append([strategy])
     for parts in choices:
         wanted = sum(canvas.text_width(words, size, weight) for words, size, _, weight in parts)
         if wanted + _TITLE_GAP * canvas.u * (len(parts) - 1) <= width:
@@ -172,4 +177,7 @@ def strategy_words(run: Run) -> str:
 
 def describe_run(run: Run) -> str:
     """Chain, strategy and device in words."""
-    return f"{run.chain.title}, {strategy_words(run)}, on {run.device.name}"
+    title = run.chain.title
+    if run.chain.direction is not Direction.FORWARD:
+        title += f", {direction_words(run.chain.direction)}"
+    return f"{title}, {strategy_words(run)}, on {run.device.name}"
