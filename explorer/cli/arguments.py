@@ -162,7 +162,13 @@ def _add_chains(commands: "argparse._SubParsersAction[Parser]") -> None:
 
 def _add_run(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = commands.add_parser("run", help="measure a chain")
-    parser.add_argument("chain", metavar="CHAIN", help="as listed by: kernel-explorer chains")
+    parser.add_argument(
+        "chain",
+        metavar="CHAIN",
+        help="as listed by: kernel-explorer chains; or one's own code, path/to/file.py:function or "
+        "package.module:Class, which is run",
+    )
+    _add_own(parser)
     parser.add_argument(
         "--strategy",
         action="append",
@@ -189,10 +195,30 @@ def _add_run(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--seed", default=0, type=read_seed, metavar="N",
         help="of the inputs and of what is drawn at random (default: 0)",
     )  # fmt: skip
-    for later in ("--sweep", "--input", "--init"):
-        parser.add_argument(later, action="append", help=argparse.SUPPRESS)
+    parser.add_argument("--sweep", action="append", help=argparse.SUPPRESS)
     parser.add_argument("--save", type=Path, metavar="FILE", help="write a recording (.kx)")
     _add_json(parser)
+
+
+def _add_own(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="one's own code's arguments: 'x=bf16[rows=1024,4096] ids=i64[128]<32000 causal=True'; "
+        "rows is a parameter then (default: the file's example_inputs())",
+    )
+    parser.add_argument(
+        "--init",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="one's own class's constructor's arguments: 'hidden_size=512 bias=False'",
+    )
+    parser.add_argument(
+        "--train", action="store_true", help="one's own module in training mode (default: eval)"
+    )
 
 
 def _add_export(commands: "argparse._SubParsersAction[Parser]") -> None:

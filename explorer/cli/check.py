@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
-from explorer.chains import find_chain
+from explorer.chains.own import chain_of
 from explorer.cli import interrupts
 from explorer.cli.measure import Measurement
+from explorer.cli.own_code import announce
 from explorer.cli.progress import ProgressDisplay
 from explorer.cli.table import Column, render, shortened
 from explorer.cli.terminal import (
@@ -46,6 +47,7 @@ def execute(options: Namespace) -> int:
         raise UsageError(f"{options.file} holds no run that could be measured again.")
     for spec in left_out:
         write_note(f"{spec} is left out: it failed when it was recorded.")
+    announce(chosen)
     limits = Limits(n_bytes=options.bytes, time=options.time)
     with WorkerClient(options.worker_python) as client:
         found, interrupted = _measure_again(client, chosen, options.device, limits)
@@ -133,7 +135,7 @@ def _measure_again(
 def _request(recorded: Sequence[Run], device: str) -> RunRequest:
     first = recorded[0]
     # Both may be unknown to this release, which the sentences then say.
-    find_chain(first.chain.name)
+    chain_of(first.chain.name, first.chain.own)
     specs = tuple(_spec(run) for run in recorded)
     for spec in specs:
         parse_spec(spec)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from explorer.chains.descriptor import Chain
+from explorer.chains.own import is_own
 from explorer.model.device import DeviceKind
 from explorer.model.errors import UsageError
 from explorer.model.fusion import (
@@ -77,6 +78,10 @@ def check_plan(spec: str, chain: Chain, settings: Mapping[str, Scalar], device: 
             f"{chain.id} has no kernels written by hand yet, and so no {spec}; "
             f"{', '.join(map(plan_spec, PLAN_FORMS))} are there."
         )
+    if is_own(chain.id):
+        # Which ops there are is known only once it was captured, and the worker says it then.
+        parse_plan(option, named_ops(option), chain.id)
+        return
     kinds = [kind for kind in DeviceKind if device.partition(":")[0] in (kind.value, "auto")]
     for kind in kinds:
         parameters = chain.resolve(settings, kind)

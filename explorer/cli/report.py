@@ -10,6 +10,7 @@ from itertools import groupby
 
 from explorer.cli.group_table import group_lines, refusal_lines
 from explorer.cli.launch_table import launch_lines
+from explorer.cli.own_code import call_lines, op_lines
 from explorer.cli.sweep_table import best_lines, detailed, find_sweep, plan_runs, sweep_lines, swept
 from explorer.cli.table import Column, render, shortened
 from explorer.cli.terminal import one_line, paragraphs
@@ -63,6 +64,7 @@ def _block(runs: list[Run], inductor_plan: str | None, *, raw: bool) -> list[str
         # Plans picked one by one are no sweep that was cut short.
         lines += best_lines(replace(sweep, possible=None)) if sweep is not None else []
         hidden = []
+    lines += op_lines(runs[0])
     for run in told:
         lines += _details(run, raw=raw)
     for run in hidden:
@@ -92,7 +94,8 @@ def _heading(run: Run) -> list[str]:
         parts.append(f"driver {device.driver}")
     return [
         f"{chain.title} ({chain.name}{direction})",
-        f"  {settings}",
+        *([f"  {settings}"] if settings else []),
+        *call_lines(run),
         f"  on {device.name} ({device.id}), {', '.join(parts)}, measured {run.created_at}",
     ]
 
@@ -214,6 +217,7 @@ def _remarks(run: Run) -> list[str]:
         remarks += [
             f"graph break{f' at {found.place}' if found.place else ''}: {found.reason}"
             for found in cost.graph_breaks
+            if found not in run.graph.breaks
         ]
     if run.counters is not None and run.counters.sentence:
         policy = f" Cache: {run.counters.cache_policy}." if run.counters.cache_policy else ""

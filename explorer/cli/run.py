@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from explorer.chains import find_chain
 from explorer.cli import interrupts
 from explorer.cli.measure import Measurement
+from explorer.cli.own_code import chosen_chain
 from explorer.cli.plans import SWEEP_TIMING_S, USUAL_TIMING_S, check_plan, is_sweep
 from explorer.cli.progress import ProgressDisplay
 from explorer.cli.report import report
@@ -152,19 +152,11 @@ def make_request(options: Namespace) -> RunRequest:
     """Turn the options into a request, checking all that can be checked without torch.
 
     Raises:
-        UsageError: A chain, parameter or strategy is unknown, or a value out of range.
+        UsageError: A chain, file, parameter or strategy is unknown, or a value out of range.
     """
-    for name, value in (
-        ("--sweep", options.sweep), ("--input", options.input), ("--init", options.init),
-    ):  # fmt: skip
-        if value:
-            raise UsageError(f"{name} is not yet built; leave it out.")
-    if ":" in options.chain or options.chain.endswith(".py"):
-        raise UsageError(
-            f"Running one's own code ({options.chain}) is not yet built; "
-            "kernel-explorer chains lists what there is."
-        )
-    chain = find_chain(options.chain)
+    if options.sweep:
+        raise UsageError("--sweep is not yet built; leave it out.")
+    chain, own = chosen_chain(options)
     parameters: dict[str, Scalar] = {}
     for name, value in options.settings:
         if name in parameters:
@@ -185,4 +177,5 @@ def make_request(options: Namespace) -> RunRequest:
         device=options.device,
         seed=options.seed,
         direction=Direction.FORWARD_BACKWARD if options.backward else Direction.FORWARD,
+        own=own,
     )
