@@ -10,12 +10,12 @@ from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QFont, QPen
+from PySide6.QtGui import QPen
 from PySide6.QtWidgets import QWidget
-from typing_extensions import override
 
 from explorer.model.units import format_flops_rate, format_rate
 from explorer.ui.painting import text_width
+from explorer.ui.plot_base import LogAxis, StillPlot, labels_on_screen
 from explorer.ui.roofline_labels import gather, leader, place_labels
 from explorer.ui.roofline_picture import (
     Mark,
@@ -34,47 +34,17 @@ MOST_ROOFS = 2
 """The chain's own type of number, and what the operators between the matmuls compute in."""
 
 
-class _LogAxis(pg.AxisItem):  # type: ignore[misc]
-    """Decades as plain numbers (0.1, 1, 10), in the unit that the factor names."""
-
-    def __init__(self, orientation: str, face: QFont) -> None:
-        super().__init__(orientation)
-        self.factor = 1.0
-        self.setStyle(tickFont=face, tickLength=-4, autoExpandTextSpace=False)
-
-    @override
-    def tickValues(
-        self, minVal: float, maxVal: float, size: float
-    ) -> list[tuple[float, list[float]]]:
-        offset = math.log10(self.factor)
-        decades = range(math.ceil(minVal - offset - 1e-9), math.floor(maxVal - offset + 1e-9) + 1)
-        steps = (1, 2, 5) if len(decades) <= 1 else (1,)
-        values = [
-            decade + offset + math.log10(step)
-            for decade in range(decades.start - 1, decades.stop + 1)
-            for step in steps
-        ]
-        return [(1.0, [value for value in values if minVal <= value <= maxVal])]
-
-    @override
-    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        shown = [10**value / self.factor for value in values]
-        return [f"{value:,.0f}" if value >= 0.995 else f"{value:g}" for value in shown]
-
-
-class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
+class RooflinePlot(StillPlot):
     """Roofs, slope, ridge points and one mark a run; the mouse only hovers.
 
-    Data comes in through :meth:`show_picture`. Items are made once and then moved: to make them
-    anew for every run that comes in would hold up the event loop.
+    Data comes in through :meth:`show_picture`.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        axes = {side: _LogAxis(side, font(12.5)) for side in ("bottom", "left")}
-        super().__init__(parent=parent, axisItems=axes, background=None)
+        axes = {side: LogAxis(side) for side in ("bottom", "left")}
+        super().__init__(axes, 0.35, parent)
         self._axes = axes
         self._picture: RooflinePicture | None = None
-        self._looks: tuple[Theme, float] | None = None
         self._labelled: list[Mark] = []
         self._roofs = [pg.PlotCurveItem(antialias=True) for _ in range(MOST_ROOFS)]
         self._roof_labels = [pg.TextItem(anchor=(0, 0)) for _ in range(MOST_ROOFS)]
@@ -85,48 +55,32 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
         self._ridges = _hoverable(lambda x, y, data: ridge_words(data))
         self._marks = _hoverable(lambda x, y, data: mark_words(data))
         # Below the roofs: painted above them the path blanked a piece of a dashed roof.
-        for z, items in (
-            (-5, (self._path, self._leaders)),
-            (0, (*self._roofs, *self._roof_labels, self._slope_label)),
-            (5, (self._ridges,)),
-            (10, (self._marks,)),
-        ):
-            for item in items:
-                item.setZValue(z)
-                self.addItem(item)
-        plot = self.getPlotItem()
-        plot.setMenuEnabled(False)
-        plot.hideButtons()
-        plot.getViewBox().setMouseEnabled(x=False, y=False)
-        plot.showGrid(x=True, y=True, alpha=0.35)
-        plot.setContentsMargins(0, 4, 6, 0)
-        plot.getViewBox().sigResized.connect(self._place_labels)
+        self.add_layers(
+            (
+                (-5, (self._path, self._leaders)),
+                (0, (*self._roofs, *self._roof_labels, self._slope_label)),
+                (5, (self._ridges,)),
+                (10, (self._marks,)),
+            )
+        )
+        self.getPlotItem().getViewBox().sigResized.connect(self._place_labels)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
     @property
     def labels(self) -> tuple[tuple[str, QRectF], ...]:
         """The marks' labels on screen, the selected run's first, and where each is."""
-        return tuple(
-            (label.toPlainText(), label.sceneBoundingRect())
-            for label in self._mark_labels
-            if label.isVisible()
-        )
+        return labels_on_screen(self._mark_labels)
 
     @property
     def roof_labels(self) -> tuple[tuple[str, QRectF], ...]:
         """The roofs' labels on screen, the highest's first, and where each is."""
-        return tuple(
-            (label.toPlainText(), label.sceneBoundingRect())
-            for label in self._roof_labels
-            if label.isVisible()
-        )
+        return labels_on_screen(self._roof_labels)
 
     def show_picture(self, picture: RooflinePicture, theme: Theme, zoom: float) -> None:
         """Draw a picture; nothing is done where it is on screen already."""
         if (picture, (theme, zoom)) == (self._picture, self._looks):
             return
-        if (theme, zoom) != self._looks:
-            self._looks = (theme, zoom)
+        if self.wear(theme, zoom):
             self._dress(theme, zoom)
         self._picture = picture
         self._scale_axes(picture, zoom)
@@ -136,11 +90,6 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
 
     def _dress(self, theme: Theme, zoom: float) -> None:
         """Colours and fonts that do not depend on the runs."""
-        self.setBackground(theme.color("panel"))
-        for axis in self._axes.values():
-            axis.setStyle(tickFont=font(12.5 * zoom))
-            axis.setPen(pg.mkPen(theme.color("line")))
-            axis.setTextPen(pg.mkPen(theme.color("muted")))
         for label in (*self._roof_labels, self._slope_label):
             label.setFont(font(12.5 * zoom))
             label.setColor(theme.color("muted"))
@@ -152,9 +101,7 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
 
     def _scale_axes(self, picture: RooflinePicture, zoom: float) -> None:
         (left, right), (low, high) = bounds(picture)
-        self.getPlotItem().setRange(
-            xRange=(left, right), yRange=(low, high), padding=0, disableAutoRange=True
-        )
+        self.set_ranges((left, right), (low, high))
         axis, face = self._axes["left"], font(12.5 * zoom)
         axis.factor = flops_unit(picture)[0]
         # pyqtgraph would find these out while painting, one picture too late.
@@ -213,11 +160,7 @@ class RooflinePlot(pg.PlotWidget):  # type: ignore[misc]
             )
         self._marks.setData(spots, hoverPen=pg.mkPen(theme.color("text"), width=2))
         while len(self._mark_labels) < len(self._labelled):
-            label = pg.TextItem(anchor=(0, 0))
-            label.setFont(font(13 * zoom, 600))
-            label.setZValue(12)
-            self.addItem(label)
-            self._mark_labels.append(label)
+            self._mark_labels.append(self.add_label(font(13 * zoom, 600)))
 
     def _place_labels(self, *_: object) -> None:
         """Put each label near its mark, none on another; the selected run's comes first.

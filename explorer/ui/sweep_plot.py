@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from explorer.ui.painting import text_width
 from explorer.ui.panel import wrapped
+from explorer.ui.plot_base import AXIS_PX, StillPlot, labels_on_screen
 from explorer.ui.roofline_labels import gather, leader, place_labels
 from explorer.ui.sweep_looks import (
     BEYOND,
@@ -30,7 +31,6 @@ from explorer.ui.sweep_looks import (
 from explorer.ui.sweep_picture import SweepMark, SweepPicture, neighbour
 from explorer.ui.theme import Theme, font
 
-AXIS_PX = 12.5
 SAME_MARK_PX = 6.0
 """Marks closer than this, at zoom 1, share a label."""
 ROOMY_PX = 400
@@ -45,7 +45,7 @@ _STEPS = {
 }
 
 
-class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
+class SweepPlot(StillPlot):
     """A mark a plan, quartiles as bars, the front as a line, and what the plans are held against.
 
     Data comes in through :meth:`show_picture`. Arrow keys go from mark to mark, Enter and a click
@@ -59,10 +59,9 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
 
     def __init__(self, parent: QWidget | None = None) -> None:
         axes = {side: Axis(side) for side in ("bottom", "left")}
-        super().__init__(parent=parent, axisItems=axes, background=None)
+        super().__init__(axes, parent=parent)
         self._axes = axes
         self._picture: SweepPicture | None = None
-        self._looks: tuple[Theme, float] | None = None
         self._at = -1
         self._floor = pg.PlotCurveItem(antialias=True)
         self._front = pg.PlotCurveItem(antialias=True)
@@ -74,23 +73,16 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
         self._focus = pg.ScatterPlotItem(pxMode=True)
         self._floor_label = pg.TextItem(anchor=(0, 0))
         self._labels: list[pg.TextItem] = []
-        for z, items in (
-            (-5, (self._floor, self._front, self._reach, self._leaders)),
-            (0, (self._bars, self._rings)),
-            (8, (self._marks,)),
-            (10, (self._focus, self._floor_label)),
-        ):
-            for item in items:
-                item.setZValue(z)
-                self.addItem(item)
+        self.add_layers(
+            (
+                (-5, (self._floor, self._front, self._reach, self._leaders)),
+                (0, (self._bars, self._rings)),
+                (8, (self._marks,)),
+                (10, (self._focus, self._floor_label)),
+            )
+        )
         self._marks.sigClicked.connect(self._on_clicked)
-        plot = self.getPlotItem()
-        plot.setMenuEnabled(False)
-        plot.hideButtons()
-        plot.getViewBox().setMouseEnabled(x=False, y=False)
-        plot.showGrid(x=True, y=True, alpha=0.3)
-        plot.setContentsMargins(0, 4, 6, 0)
-        plot.getViewBox().sigResized.connect(self._place_labels)
+        self.getPlotItem().getViewBox().sigResized.connect(self._place_labels)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Time over traffic of every plan")
 
@@ -107,11 +99,7 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
     @property
     def labels(self) -> tuple[tuple[str, QRectF], ...]:
         """The labels on screen, and where each is."""
-        return tuple(
-            (label.toPlainText(), label.sceneBoundingRect())
-            for label in self._labels
-            if label.isVisible()
-        )
+        return labels_on_screen(self._labels)
 
     def spot(self, number: int) -> QPointF:
         """Where a mark is, in the widget's pixels."""
@@ -124,8 +112,7 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
         """Draw a picture; nothing is done where it is on screen already."""
         if picture is self._picture and (theme, zoom) == self._looks:
             return
-        if (theme, zoom) != self._looks:
-            self._looks = (theme, zoom)
+        if self.wear(theme, zoom):
             self._dress(theme, zoom)
         kept = self._run_at()
         self._picture = picture
@@ -142,11 +129,6 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
 
     def _dress(self, theme: Theme, zoom: float) -> None:
         """Colours and fonts that do not depend on the runs."""
-        self.setBackground(theme.color("panel"))
-        for axis in self._axes.values():
-            axis.setStyle(tickFont=font(AXIS_PX * zoom))
-            axis.setPen(pg.mkPen(theme.color("line")))
-            axis.setTextPen(pg.mkPen(theme.color("muted")))
         self._floor_label.setFont(font(AXIS_PX * zoom))
         self._floor_label.setColor(theme.color("muted"))
         for label in self._labels:
@@ -163,9 +145,7 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
         x_unit, y_unit = picture.x_unit[0], picture.y_unit[0]
         x_range = (picture.x_range[0] / x_unit, picture.x_range[1] / x_unit)
         y_range = (picture.y_range[0] / y_unit, picture.y_range[1] / y_unit)
-        self.getPlotItem().setRange(
-            xRange=x_range, yRange=y_range, padding=0, disableAutoRange=True
-        )
+        self.set_ranges(x_range, y_range)
         left, bottom = self._axes["left"], self._axes["bottom"]
         left.unit, bottom.unit = picture.y_unit[1], picture.x_unit[1]
         face = font(AXIS_PX * zoom)
@@ -246,7 +226,7 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
         groups = gather([everywhere[i] for i in numbers], SAME_MARK_PX * zoom)
         named = [[numbers[i] for i in group] for group in groups]
         while len(self._labels) < len(named):
-            self._labels.append(self._new_label(zoom))
+            self._labels.append(self.add_label(label_font(zoom)))
         for label, group in zip_longest(self._labels, named):
             label.setVisible(group is not None)
             if group is not None:
@@ -314,13 +294,6 @@ class SweepPlot(pg.PlotWidget):  # type: ignore[misc]
         # The line speaks for itself, and the caption of the plot names it.
         self._floor_label.setVisible(False)
         return []
-
-    def _new_label(self, zoom: float) -> pg.TextItem:
-        label = pg.TextItem(anchor=(0, 0))
-        label.setFont(label_font(zoom))
-        label.setZValue(12)
-        self.addItem(label)
-        return label
 
     # The mouse and the keyboard.
 
