@@ -195,7 +195,14 @@ def _add_run(commands: "argparse._SubParsersAction[Parser]") -> None:
         "--seed", default=0, type=read_seed, metavar="N",
         help="of the inputs and of what is drawn at random (default: 0)",
     )  # fmt: skip
-    parser.add_argument("--sweep", action="append", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--sweep",
+        action="append",
+        default=[],
+        metavar="NAME=RANGE",
+        help="run every strategy at each value of a parameter: seq_len=512:8192:x2 (times 2), "
+        "rows=1000:5000:+1000 (plus 1000), dtype=fp32,bf16 (a list)",
+    )
     parser.add_argument("--save", type=Path, metavar="FILE", help="write a recording (.kx)")
     _add_json(parser)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from explorer.cli.ask import ask
 from explorer.cli.plans import is_sweep, steps
-from explorer.cli.progress import ProgressDisplay, starting
+from explorer.cli.progress import PointPlace, ProgressDisplay, starting
 from explorer.model.device import Abilities
 from explorer.model.errors import ExplorerError, UsageError
 from explorer.model.fusion import sweep_plans
@@ -32,6 +32,7 @@ class Measurement:
 
     Attributes:
         runs: What is done so far.
+        abilities: What the worker last said of itself, None before there was one.
         inductor_plan: Of a sweep: how Inductor would group the ops, where no run tells it.
     """
 
@@ -43,6 +44,7 @@ class Measurement:
         on_run: Callable[[Sequence[Run]], None],
         *,
         may_leave_out: bool = False,
+        place: PointPlace | None = None,
     ) -> None:
         """Take what is needed; nothing runs yet.
 
@@ -53,13 +55,15 @@ class Measurement:
             on_run: Called with all runs so far after each one.
             may_leave_out: Whether strategies that this machine cannot run are left out and told
                 of, because nobody named them; otherwise they are wrong usage.
+            place: Which point of a sweep this is, for progress; None if it is none.
         """
         self._client = client
         self._request = request
         self._display = display
         self._on_run = on_run
         self._may_leave_out = may_leave_out
-        self._abilities: Abilities | None = None
+        self._place = place
+        self.abilities: Abilities | None = None
         self._has_sweep = any(is_sweep(spec) for spec in request.strategies)
         self._titles = request.strategies
         self.runs: list[Run] = []
@@ -72,7 +76,8 @@ class Measurement:
             UsageError: The worker refused what was asked for, before any run came of it.
             WorkerEndedError: No worker can be started, and no run has come about.
         """
-        self._display.update(starting())
+        if self._client.abilities is None:
+            self._display.update(starting())
         if self._has_sweep:
             self._write_out_sweep()
         while len(self.runs) < len(self._request.strategies):
@@ -91,6 +96,11 @@ class Measurement:
     def strategies(self) -> tuple[str, ...]:
         """What is asked for, without what was left out and with every plan of a sweep."""
         return self._request.strategies
+
+    @property
+    def n_wanted(self) -> int:
+        """How many runs are asked for."""
+        return len(self._request.strategies)
 
     def _write_out_sweep(self) -> None:
         """Put the chain's plans in the place of ``plan:*``; which they are, its graph tells."""
@@ -150,9 +160,9 @@ class Measurement:
             UsageError: The worker refused what was asked for.
             WorkerEndedError: No worker can be started.
         """
-        self._abilities = self._client.start()
+        self.abilities = self._client.start()
         if self._may_leave_out:
-            self._leave_out(self._abilities)
+            self._leave_out(self.abilities)
             self._may_leave_out = False
         rest = replace(self._request, strategies=self._request.strategies[len(self.runs) :])
         done = len(self.runs)
@@ -173,14 +183,18 @@ class Measurement:
 
     def _fail_next(self, sentence: str) -> None:
         """Keep a failed run in the place of the next strategy's, if there is one left."""
-        assert self._abilities is not None
+        assert self.abilities is not None
         if len(self.runs) == len(self._request.strategies):
             return
         spec = self._request.strategies[len(self.runs)]
-        self._keep(failed_run(self._request, spec, sentence, self._abilities, self.runs))
+        self._keep(failed_run(self._request, spec, sentence, self.abilities, self.runs))
 
     def _titled(self, progress: Progress) -> Progress:
-        """The same, with what the strategy under way is called here."""
+        """The same, with what the strategy under way is called here, and at which point."""
+        told = self._with_title(progress)
+        return told if self._place is None else self._place.placed(told)
+
+    def _with_title(self, progress: Progress) -> Progress:
         if progress.strategy is None or len(self.runs) == len(self._titles):
             return progress
         title = self._titles[len(self.runs)]
@@ -192,6 +206,8 @@ class Measurement:
 
     def _keep(self, run: Run) -> None:
         title = self._titles[len(self.runs)]
+        if self._place is not None:
+            title = self._place.title(title)
         self.runs.append(run)
         self._display.finished(run, title)
         self._on_run(tuple(self.runs))

@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 import time
+from dataclasses import dataclass, replace
 from typing import TextIO
 
 from explorer.cli.table import shortened
@@ -18,6 +19,33 @@ ERASE_LINE = "\r\x1b[K"
 TICK_S = 1.0
 USUAL_COLUMNS = 80
 LEAST_COLUMNS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointPlace:
+    """Where a request stands among the points of a sweep.
+
+    Attributes:
+        number: From 1 on.
+        of: How many points there are.
+        text: What the point is: ``seq_len=2048``.
+    """
+
+    number: int
+    of: int
+    text: str
+
+    def title(self, strategy: str | None) -> str:
+        """``point 3 of 5: seq_len=2048, compile``."""
+        own = f"point {self.number} of {self.of}: {self.text}"
+        return own if strategy is None else f"{own}, {strategy}"
+
+    def placed(self, progress: Progress) -> Progress:
+        """A step of the point as one of the whole sweep."""
+        fraction = progress.fraction
+        if fraction is not None:
+            fraction = (self.number - 1 + min(max(fraction, 0.0), 1.0)) / self.of
+        return replace(progress, strategy=self.title(progress.strategy), fraction=fraction)
 
 
 class ProgressDisplay:

@@ -11,11 +11,13 @@ from itertools import groupby
 from explorer.cli.group_table import group_lines, refusal_lines
 from explorer.cli.launch_table import launch_lines
 from explorer.cli.own_code import call_lines, op_lines
+from explorer.cli.param_sweep_table import is_told_at_length, param_sweep_lines
 from explorer.cli.sweep_table import best_lines, detailed, find_sweep, plan_runs, sweep_lines, swept
 from explorer.cli.table import Column, render, shortened
 from explorer.cli.terminal import one_line, paragraphs
 from explorer.model.comparison import check_words, distrust, find_baseline, headline, speed_up
 from explorer.model.fusion import PRESETS
+from explorer.model.param_sweep import ParameterSweep, is_point, point_title, sweeps_in
 from explorer.model.run import Direction, Run, Samples
 from explorer.model.strategies import is_plan_run, plan_text
 from explorer.model.traffic import peak_bytes, run_traffic
@@ -33,11 +35,14 @@ def report(runs: Sequence[Run], *, inductor_plan: str | None = None, raw: bool =
         inductor_plan: How Inductor would group the ops, where no run tells it.
         raw: Whether the compiler's own words follow the reasons against fusing.
     """
-    blocks = []
-    for _, group in groupby(runs, key=_work):
-        lines = _block(list(group), inductor_plan, raw=raw)
-        blocks.append("\n".join(one_line(line) for line in lines))
-    return "\n\n".join(blocks)
+    blocks: list[list[str]] = []
+    for are_points, group in groupby(runs, key=is_point):
+        if are_points:
+            blocks += [_sweep_block(sweep, raw=raw) for sweep in sweeps_in(list(group))]
+        else:
+            works = groupby(group, key=_work)
+            blocks += [_block(list(each), inductor_plan, raw=raw) for _, each in works]
+    return "\n\n".join("\n".join(map(one_line, lines)) for lines in blocks)
 
 
 def _work(run: Run) -> tuple[object, ...]:
@@ -74,6 +79,19 @@ def _block(runs: list[Run], inductor_plan: str | None, *, raw: bool) -> list[str
     return lines
 
 
+def _sweep_block(sweep: ParameterSweep, *, raw: bool) -> list[str]:
+    """A parameter sweep: the chain without the swept parameter, the table, the few variants."""
+    first = sweep.first
+    lines = _heading(replace(first, chain=replace(first.chain, parameters=sweep.fixed)))
+    lines += [*_wrong(sweep.runs), "", *param_sweep_lines(sweep)]
+    if not is_told_at_length(sweep):
+        return lines
+    for run in sweep.runs:
+        if run.launches:
+            lines += ["", f"{point_title(run)}:", *_details(run, raw=raw)]
+    return lines
+
+
 def _details(run: Run, *, raw: bool) -> list[str]:
     lines = []
     if groups := group_lines(run):
@@ -102,8 +120,12 @@ def _heading(run: Run) -> list[str]:
 
 def _wrong(runs: Sequence[Run]) -> list[str]:
     """The runs whose check failed, above every number of theirs."""
-    found = [f"CHECK FAILED: {_name(run)}: {doubt}" for run in runs if (doubt := distrust(run))]
+    found = [f"CHECK FAILED: {_place(run)}: {doubt}" for run in runs if (doubt := distrust(run))]
     return ["", *paragraphs(found, "  ")] if found else []
+
+
+def _place(run: Run) -> str:
+    return point_title(run) if is_point(run) else _name(run)
 
 
 def _strategy_table(runs: list[Run]) -> list[str]:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from explorer.cli import interrupts
 from explorer.cli.measure import Measurement
+from explorer.cli.measure_points import PointsMeasurement
 from explorer.cli.own_code import chosen_chain
+from explorer.cli.param_sweep import Points, find_points
 from explorer.cli.plans import SWEEP_TIMING_S, USUAL_TIMING_S, check_plan, is_sweep
 from explorer.cli.progress import ProgressDisplay
 from explorer.cli.report import report
@@ -23,6 +25,7 @@ from explorer.cli.terminal import (
 )
 from explorer.model.errors import RecordingError, UsageError
 from explorer.model.messages import RunRequest
+from explorer.model.param_sweep import point_title
 from explorer.model.run import Direction, Run, Scalar
 from explorer.model.strategies import DEFAULT_SPECS, is_plan, parse_spec
 from explorer.recording import SUFFIX, check_writable, runs_to_plain, save_recording
@@ -37,10 +40,15 @@ def execute(options: Namespace) -> int:
         ExplorerError: Nothing could be measured, or the file cannot be written.
     """
     request = make_request(options)
+    points = find_points(options.sweep, request)
     if options.save is not None:
         check_writable(options.save)
     done = measure_and_save(
-        request, options.worker_python, options.save, may_leave_out=not options.strategy
+        request,
+        options.worker_python,
+        options.save,
+        may_leave_out=not options.strategy,
+        points=points,
     )
     if options.json:
         write_json(runs_to_plain(done.runs))
@@ -65,7 +73,12 @@ class Measured:
 
 
 def measure_and_save(
-    request: RunRequest, python: Path | None, save: Path | None, *, may_leave_out: bool
+    request: RunRequest,
+    python: Path | None,
+    save: Path | None,
+    *,
+    may_leave_out: bool,
+    points: Points | None = None,
 ) -> Measured:
     """Measure with a worker of its own, saving after each run.
 
@@ -75,12 +88,21 @@ def measure_and_save(
         save: Where to, None for nowhere.
         may_leave_out: Whether strategies that this machine cannot run are left out, as those are
             that nobody named.
+        points: Of a sweep, which are measured in the place of the request.
     """
     display = ProgressDisplay()
     saver = Saver(save)
     interrupted = False
     with WorkerClient(python) as client:
-        measurement = Measurement(client, request, display, saver.save, may_leave_out=may_leave_out)
+        measurement: Measurement | PointsMeasurement
+        if points is None:
+            measurement = Measurement(
+                client, request, display, saver.save, may_leave_out=may_leave_out
+            )
+        else:
+            measurement = PointsMeasurement(
+                client, points, display, saver.save, may_leave_out=may_leave_out
+            )
         try:
             measurement.measure()
             interrupts.ignore()
@@ -93,14 +115,14 @@ def measure_and_save(
     if saver.complaint is not None:
         write_error(saver.complaint)
     done = len(measurement.runs)
-    if interrupted and done < len(measurement.strategies):
-        write_error(f"interrupted after {done} of {len(measurement.strategies)} runs.")
+    if interrupted and done < measurement.n_wanted:
+        write_error(f"interrupted after {done} of {measurement.n_wanted} runs.")
         return Measured(runs=measurement.runs, code=INTERRUPTED)
     failed = saver.complaint is not None
     for run in measurement.runs:
         if run.error is not None:
             failed = True
-            write_error(f"{run.strategy.spec} failed: {run.error}")
+            write_error(f"{point_title(run)} failed: {run.error}")
     return Measured(
         runs=measurement.runs,
         code=FAILED if failed else DONE,
@@ -154,8 +176,6 @@ def make_request(options: Namespace) -> RunRequest:
     Raises:
         UsageError: A chain, file, parameter or strategy is unknown, or a value out of range.
     """
-    if options.sweep:
-        raise UsageError("--sweep is not yet built; leave it out.")
     chain, own = chosen_chain(options)
     parameters: dict[str, Scalar] = {}
     for name, value in options.settings:
@@ -167,7 +187,8 @@ def make_request(options: Namespace) -> RunRequest:
     for spec in strategies:
         parse_spec(spec)
         if is_plan(spec):
-            check_plan(spec, chain, parameters, options.device)
+            if not options.sweep:
+                check_plan(spec, chain, parameters, options.device)
             has_sweep = has_sweep or is_sweep(spec)
     return RunRequest(
         chain=chain.id,

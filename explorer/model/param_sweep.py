@@ -138,6 +138,18 @@ def is_number(value: Scalar) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def is_point(run: Run) -> bool:
+    """Whether a run is a point of a parameter sweep."""
+    return run.swept is not None and run.swept in run.chain.parameters
+
+
+def point_title(run: Run) -> str:
+    """``compile at seq_len=8192``; of a run that is no point the strategy alone."""
+    if not is_point(run):
+        return run.strategy.spec
+    return f"{run.strategy.spec} at {run.swept}={run.chain.parameters[run.swept or '']}"
+
+
 def sweeps_in(runs: Sequence[Run]) -> tuple[ParameterSweep, ...]:
     """Find the parameter sweeps among runs.
 
@@ -150,7 +162,7 @@ def sweeps_in(runs: Sequence[Run]) -> tuple[ParameterSweep, ...]:
     """
     found: dict[object, list[Run]] = {}
     for run in runs:
-        if run.swept is not None and run.swept in run.chain.parameters:
+        if is_point(run):
             found.setdefault(_what_is_alike(run), []).append(run)
     return tuple(_sweep(group) for group in found.values())
 

@@ -1,8 +1,8 @@
 """A session that answers a run request with hand-made runs; it imports no torch.
 
 What it does for a strategy is set by ``KX_FAKE``: ``strategy=deed`` pairs, for example
-``compile=abort``. The deeds are those below, and ``unable`` for one that the machine cannot run;
-without one the strategy succeeds.
+``compile=abort``; at one point of a sweep alone, ``compile@2048=abort``. The deeds are those below,
+and ``unable`` for one that the machine cannot run; without one the strategy succeeds.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class FakeSession:
         if request.device not in ("auto", "cpu"):
             raise UsageError(f"There is no device {request.device!r}; there is cpu.")
         for spec in request.strategies:
-            if deeds().get(spec) == "unable":
+            if deed_of(spec, request) == "unable":
                 raise UsageError(f"{spec} lacks a tool.")
             strategy_of(spec)
         for place, spec in enumerate(request.strategies):
@@ -116,16 +116,19 @@ class FakeSession:
                     strategy=spec,
                 )
             )
-            act(deeds().get(spec, ""))
+            deed = deed_of(spec, request)
+            act(deed)
             run = replace(
                 cpu_attention(f"{spec} seed {request.seed}"),
                 strategy=strategy_of(spec),
                 seed=request.seed,
-                error="It did not fit." if deeds().get(spec) == "error" else None,
+                error="It did not fit." if deed == "error" else None,
             )
-            if deeds().get(spec) == "worse":
+            if request.swept is not None:
+                run = point(run, request)
+            if deed == "worse":
                 run = worse(run)
-            if deeds().get(spec) == "nan":
+            if deed == "nan":
                 cost = CompileCost(first_call_s=math.nan)
                 run = replace(run, compile=cost)
             emit(RunFinished(run=run))
@@ -146,6 +149,23 @@ def strategy_of(spec: str) -> StrategyInfo:
     if illegal is not None:
         raise UsageError(illegal.sentence)
     return replace(strategy, plan=plan.text)
+
+
+def point(run: Run, request: RunRequest) -> Run:
+    """The run as a point of a sweep: with what was set, and a note of how it was asked for."""
+    parameters = {**run.chain.parameters, **request.parameters}
+    return replace(
+        run,
+        chain=replace(run.chain, name=request.chain, parameters=parameters),
+        swept=request.swept,
+        label=f"{len(request.parameters)} set, timed {request.timing_s} s",
+    )
+
+
+def deed_of(spec: str, request: RunRequest) -> str:
+    """What it does for a strategy, at the request's point of a sweep before anywhere."""
+    value = request.parameters.get(request.swept or "")
+    return deeds().get(f"{spec}@{value}") or deeds().get(spec, "")
 
 
 def worse(run: Run) -> Run:

@@ -32,7 +32,11 @@ def specs(path: Path) -> list[str]:
 
 
 def interrupt(
-    *arguments: str, number: signal.Signals = signal.SIGINT, again: bool = False
+    *arguments: str,
+    number: signal.Signals = signal.SIGINT,
+    again: bool = False,
+    deeds: str = "compile=hang",
+    until: str = "compile  compile: ",
 ) -> tuple[int, str, str]:
     """Run the program, signal it while a strategy hangs, and collect what it left.
 
@@ -40,17 +44,19 @@ def interrupt(
         arguments: The command line.
         number: The signal.
         again: Whether it is sent over and over until the program ends.
+        deeds: What the strategies do.
+        until: What progress says when it is time to signal.
     """
     started = subprocess.Popen(
         program(*arguments),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**ENVIRONMENT, "KX_FAKE": "compile=hang"},
+        env={**ENVIRONMENT, "KX_FAKE": deeds},
     )
     assert started.stderr is not None
     told = ""
-    while "compile  compile: " not in told:
+    while until not in told:
         line = started.stderr.readline()
         assert line, told
         told += line
@@ -76,6 +82,21 @@ def test_what_is_done_is_saved_and_printed(
     assert [run["strategy"]["name"] for run in json.loads(out)["runs"]] == ["eager"]
     assert specs(path) == ["eager"]
     # The fixture that looks for leftovers finds the worker or its child if either still runs.
+
+
+def test_a_sweep_that_is_interrupted_keeps_the_points_that_are_done(tmp_path: Path) -> None:
+    path = tmp_path / "runs.kx"
+    code, out, err = interrupt(
+        *("run", "attention", "--sweep", "seq_len=8,16", "--json", "--save", str(path)),
+        deeds="compile@16=hang",
+        until="seq_len=16, compile  compile: ",
+    )
+    assert code == 130
+    assert err.endswith("kernel-explorer: interrupted after 3 of 4 runs.\n")
+    assert [run["strategy"]["name"] for run in json.loads(out)["runs"]] == [
+        "eager", "compile", "eager",
+    ]  # fmt: skip
+    assert specs(path) == ["eager", "compile", "eager"]
 
 
 def test_before_anything_is_done_nothing_is_printed() -> None:

@@ -59,7 +59,7 @@ WRONG = {
     "run attention --set seq_len=8 --set seq_len=9": "seq_len is set twice",
     "run attention --strat eager": "unrecognized arguments: --strat",
     "run attention --strategy compile:": "no option ''",
-    "run attention --sweep seq_len=1,2": "--sweep is not yet built",
+    "run attention --sweep seq_len=1:2": "seq_len=1:2 is no range",
     "run attention --input x=fp32[3]": "--input is for one's own code",
     "run my.py:f": "my.py is not there",
     "run attention --worker-python /no/such/python": "/no/such/python does not exist",

@@ -1,0 +1,105 @@
+"""A parameter sweep as text: a row a point, columns for each strategy, and what it all says."""
+
+from explorer.cli.table import Column, render, shortened
+from explorer.cli.terminal import paragraphs
+from explorer.model.param_sweep import ParameterPoint, ParameterSweep, Series, point_title
+from explorer.model.param_sweep_words import failure_label, findings, value_text, values_text
+from explorer.model.run import Pedigree
+from explorer.model.units import format_bytes, format_us
+
+NOTHING = "–"
+SPEC_WIDTH = 32
+MOST_TOLD = 8
+"""With more runs than these, their launches would hide the table."""
+
+
+def param_sweep_lines(sweep: ParameterSweep) -> list[str]:
+    """The table, what its numbers are, and what the points together say."""
+    columns = [Column(title=sweep.name, is_text=not sweep.is_numeric)]
+    for series in sweep.series:
+        columns += _columns(sweep, series)
+    rows = [
+        [value_text(value), *(cell for s in sweep.series for cell in _cells(sweep, s, s.at(value)))]
+        for value in sweep.values
+    ]
+    found = paragraphs(findings(sweep))
+    return [
+        f"swept: {sweep.name} {values_text(sweep)}",
+        "",
+        *render(columns, rows),
+        *_legend(sweep),
+        *(["", *found] if found else []),
+        *_sentences(sweep),
+    ]
+
+
+def _columns(sweep: ParameterSweep, series: Series) -> list[Column]:
+    group = shortened(series.spec, SPEC_WIDTH)
+    pedigree = _common_pedigree(series)
+    traffic = f"traffic, {pedigree.value}" if pedigree else "traffic"
+    over = [] if sweep.baseline in (None, series.spec) else [f"over {sweep.baseline}"]
+    titles = ["time", *over, traffic, "peak memory"]
+    return [Column(title=title, group=group) for title in titles]
+
+
+def _cells(sweep: ParameterSweep, series: Series, point: ParameterPoint | None) -> list[str]:
+    has_over = sweep.baseline not in (None, series.spec)
+    if point is None:
+        return [NOTHING] * (4 if has_over else 3)
+    over = NOTHING if point.speed_up is None else point.speed_up.text
+    return [
+        _time(point),
+        *([over] if has_over else []),
+        _traffic(point, _common_pedigree(series)),
+        NOTHING if point.peak_bytes is None else format_bytes(point.peak_bytes),
+    ]
+
+
+def _time(point: ParameterPoint) -> str:
+    if point.error:
+        return failure_label(point.run)
+    text = NOTHING if point.time is None else format_us(point.time.median_us)
+    return f"{text} !" if point.distrust else text
+
+
+def _traffic(point: ParameterPoint, common: Pedigree | None) -> str:
+    if point.traffic is None or point.pedigree is None:
+        return NOTHING
+    text = format_bytes(point.traffic)
+    return text if common is not None else f"{text} {point.pedigree.value}"
+
+
+def _common_pedigree(series: Series) -> Pedigree | None:
+    """Of all its bytes, None where they have several or none."""
+    found = {point.pedigree for point in series.points if point.pedigree is not None}
+    return found.pop() if len(found) == 1 else None
+
+
+def _legend(sweep: ParameterSweep) -> list[str]:
+    points = [point for series in sweep.series for point in series.points]
+    states = dict.fromkeys(point.head.condition.value for point in points if point.head)
+    state = f", {' or '.join(states)}" if states else ""
+    lines = [f"time: median{state}; traffic: read and written; peak memory: over the inputs"]
+    if any(point.distrust for point in points):
+        lines.append("!: a check failed, the time is not to be used")
+    return lines
+
+
+def _sentences(sweep: ParameterSweep) -> list[str]:
+    """Why points failed, and what runs should be told with, each once."""
+    told: dict[str, None] = {}
+    for value in sweep.values:
+        for series in sweep.series:
+            point = series.at(value)
+            if point is None:
+                continue
+            if point.error:
+                place = point_title(point.run)
+                told[f"{place}: {failure_label(point.run)}: {point.error}"] = None
+            told.update(dict.fromkeys(point.run.warnings))
+    return ["", *paragraphs(told, "  ")] if told else []
+
+
+def is_told_at_length(sweep: ParameterSweep) -> bool:
+    """Whether each run's launches are worth a table: few variants, whose kernels are the point."""
+    return not sweep.is_numeric and len(sweep.runs) <= MOST_TOLD
