@@ -111,14 +111,19 @@ def why_no_point(run: Run) -> str:
 def floor(run: Run) -> Floor | None:
     """The least time for the run's chain on its device; None without measured ceilings.
 
-    Memory: every input read once and every output written once, at that mix's rate. Arithmetic:
+    Memory: every input read once, and every output and every input that is updated in place
+    written once, at that mix's rate. Arithmetic:
     the matmuls at the rate of the chain's dtype, everything else at the fp32 rate; the two can
     overlap.
     """
     ceilings = run.device.ceilings
-    inputs, outputs = (
-        sum(tensor.n_bytes for tensor in run.graph.tensors if tensor.role is role)
-        for role in (TensorRole.INPUT, TensorRole.OUTPUT)
+    written = {name for op in run.graph.ops for name in op.writes}
+    inputs = sum(t.n_bytes for t in run.graph.tensors if t.role is TensorRole.INPUT)
+    outputs = sum(
+        tensor.n_bytes
+        for tensor in run.graph.tensors
+        if tensor.role is TensorRole.OUTPUT
+        or (tensor.role is TensorRole.INPUT and tensor.id in written)
     )
     rate = 0.0 if ceilings is None else ceilings.bytes_per_s(inputs, outputs)
     if ceilings is None or rate <= 0:

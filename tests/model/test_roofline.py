@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from explorer.model.device import Ceilings
+from explorer.model.opgraph import OpGraph, OpKind
 from explorer.model.roofline import (
     Bound,
     floor,
@@ -14,6 +15,7 @@ from explorer.model.roofline import (
     why_no_point,
 )
 from explorer.model.run import Bytes, Launch, Pedigree, Run
+from explorer.model.tensor import Tensor, TensorRole
 from tests.fixtures_runs import (
     GPU_GRAPH,
     cpu_attention,
@@ -109,6 +111,25 @@ def test_a_chain_without_matmuls_is_bound_by_memory() -> None:
     beyond = (inputs / (inputs + outputs) - 0.75) / 0.25
     a_byte_us = (beyond / 4.2e12 + (1 - beyond) / 4e12) * 1e6
     assert found.time_us == pytest.approx(found.n_bytes * a_byte_us)
+
+
+def test_the_floor_counts_what_is_updated_in_place_as_written() -> None:
+    inputs = tuple(
+        Tensor(
+            id=name, name=name, shape=(4000,), dtype="fp32", n_bytes=16_000, role=TensorRole.INPUT
+        )
+        for name in "pgmv"
+    )
+    step = replace(
+        GPU_GRAPH.ops[0], name="step", kind=OpKind.ELEMENTWISE, reads=tuple("pgmv"),
+        writes=tuple("pmv"), flops=0,
+    )  # fmt: skip
+    run = measured(eager_attention())
+    found = floor(replace(run, graph=OpGraph(ops=(step,), tensors=inputs)))
+    assert found is not None
+    # Four tensors read and three written: 4:3 lies between 1:1 and 3:1, so at the copy's rate.
+    assert found.n_bytes == 7 * 16_000
+    assert found.time_us == pytest.approx(7 * 16_000 / 4e12 * 1e6)
 
 
 def test_no_ceilings_no_floor() -> None:
