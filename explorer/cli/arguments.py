@@ -14,7 +14,8 @@ from explorer.model.errors import UsageError
 BUILT_VIEWS = ("window", "scene", "timeline", "roofline", "table", "graph", "sweep")
 VIEWS = (*BUILT_VIEWS, "heartbeat", "comparison")
 BUILT_FORMATS = (".png",)
-LATER_FORMATS = (".svg", ".pdf", ".gif", ".mp4", ".webp", ".html", ".csv", ".json")
+TABLE_SUFFIX = ".csv"
+LATER_FORMATS = (".svg", ".pdf", ".gif", ".mp4", ".webp", ".html", ".json")
 LEAST_SIDE_PX, LARGEST_SIDE_PX = 16, 16_384
 MOST_SEED = 2**63 - 1
 # A micro sign and a Greek mu look alike, and keyboards have either.
@@ -187,7 +188,9 @@ def _add_run(commands: "argparse._SubParsersAction[Parser]") -> None:
         help="a parameter of the chain; may be repeated",
     )
     parser.add_argument(
-        "--backward", action="store_true", help="forward and backward; not built yet"
+        "--backward",
+        action="store_true",
+        help="forward, then backward from gradients of the results, as one call",
     )
     _add_device(parser)
     _add_worker_python(parser)
@@ -230,17 +233,23 @@ def _add_own(parser: argparse.ArgumentParser) -> None:
 
 def _add_export(commands: "argparse._SubParsersAction[Parser]") -> None:
     parser = commands.add_parser(
-        "export", help="make a picture of a recording, or a module of its fusion plan"
+        "export", help="make a picture or a table of a recording, or a module of its fusion plan"
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="a recording (.kx)")
     parser.add_argument(
-        "out", type=Path, metavar="OUT", help="a .png file, or a .py file for a fusion plan"
+        "out",
+        type=Path,
+        metavar="OUT",
+        help="a .png file, a .csv file for a table, or a .py file for a fusion plan",
     )
     parser.add_argument(
         "--plan", metavar="TEXT", help="which plan goes into the .py file (default: the last)"
     )
     parser.add_argument(
-        "--view", default="window", metavar="V", help=f"{', '.join(BUILT_VIEWS)} (default: window)"
+        "--view",
+        metavar="V",
+        help=f"{', '.join(BUILT_VIEWS)} (default: window); of a .csv table, a row a launch, or "
+        "sweep, a row a run of a parameter sweep (default: table)",
     )
     parser.add_argument(
         "--size", default=Size(width=1440, height=900), type=read_size, metavar="WxH",

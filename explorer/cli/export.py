@@ -1,22 +1,34 @@
-"""``kernel-explorer export``: a picture of a recording, or a module of its fusion plan."""
+"""``kernel-explorer export``: a picture or table of a recording, or a module of its plan."""
 
 import os
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from explorer.cli.arguments import BUILT_FORMATS, LATER_FORMATS, LEAST_SIDE_PX, VIEWS, Size
+from explorer.cli.arguments import (
+    BUILT_FORMATS,
+    LATER_FORMATS,
+    LEAST_SIDE_PX,
+    TABLE_SUFFIX,
+    VIEWS,
+    Size,
+)
 from explorer.cli.plans import find_plan
 from explorer.cli.terminal import DONE, write_note
 from explorer.model.errors import RecordingError, UsageError
+from explorer.model.param_sweep import sweeps_in
 from explorer.model.plan_module import MODULE_SUFFIX, plan_module
 from explorer.model.run import Run
 from explorer.model.strategies import is_plan_run, plan_text
+from explorer.model.table_csv import launches_csv, sweep_csv
 from explorer.recording import check_writable, load_recording, save_text
+
+TABLES = ("table", "sweep")
+"""The views that are rows and columns."""
 
 
 def execute(options: Namespace) -> int:
-    """Write the picture or the module.
+    """Write the picture, the table or the module.
 
     Raises:
         UsageError: The view or the format is unknown, or not yet built, or there is no such plan.
@@ -27,8 +39,10 @@ def execute(options: Namespace) -> int:
     check_format(options.out)
     if options.plan is not None:
         raise UsageError(f"--plan is for a module; name a file that ends in {MODULE_SUFFIX}.")
-    if options.view not in VIEWS:
+    if options.view is not None and options.view not in VIEWS:
         raise UsageError(f"There is no view {options.view!r}; there are {', '.join(VIEWS)}.")
+    if options.out.suffix.lower() == TABLE_SUFFIX:
+        return _export_table(options)
     for name, value in (("--duration", options.duration), ("--fps", options.fps)):
         if value is not None:
             raise UsageError(f"{name} is for clips, which are not yet built; leave it out.")
@@ -43,7 +57,7 @@ def execute(options: Namespace) -> int:
         raise RecordingError(f"{options.file} holds no run.")
     check_writable(options.out)
     write_picture(
-        runs, options.out, view=options.view, size=options.size, scale=options.scale,
+        runs, options.out, view=options.view or "window", size=options.size, scale=options.scale,
         theme=options.theme, at_us=options.at,
     )  # fmt: skip
     write_note(f"wrote {options.out}")
@@ -66,19 +80,42 @@ def _export_module(options: Namespace) -> int:
     return DONE
 
 
+def _export_table(options: Namespace) -> int:
+    view = options.view or "table"
+    if view not in TABLES:
+        raise UsageError(
+            f"The view {view} cannot be a {TABLE_SUFFIX} file; {' and '.join(TABLES)} can."
+        )
+    runs = load_recording(options.file)
+    if not runs:
+        raise RecordingError(f"{options.file} holds no run.")
+    if view == "table":
+        save_text(options.out, launches_csv(runs))
+    else:
+        sweeps = sweeps_in(runs)
+        if not sweeps:
+            raise UsageError(
+                f"{options.file} holds no parameter sweep; measure one with --sweep NAME=RANGE, "
+                "or take --view table."
+            )
+        save_text(options.out, sweep_csv(sweeps))
+    write_note(f"wrote {options.out}")
+    return DONE
+
+
 def check_format(out: Path) -> None:
-    """Make sure that the picture's format can be written.
+    """Make sure that the format can be written.
 
     Raises:
         UsageError: It cannot, for now or at all.
     """
     suffix = out.suffix.lower()
-    if suffix in BUILT_FORMATS:
+    if suffix in (*BUILT_FORMATS, TABLE_SUFFIX):
         return
-    built = ", ".join((*BUILT_FORMATS, f"{MODULE_SUFFIX} for a fusion plan"))
+    built = ", ".join((*BUILT_FORMATS, TABLE_SUFFIX, f"{MODULE_SUFFIX} for a fusion plan"))
     if suffix in LATER_FORMATS:
         raise UsageError(f"Export to {suffix} is not yet built; name a file that ends in {built}.")
-    raise UsageError(f"{out} has no known picture format; name a file that ends in {built}.")
+    raise UsageError(f"{out} has no known format; name a file that ends in {built}.")
 
 
 def write_picture(

@@ -223,3 +223,49 @@ def test_the_launches_of_compared_variants_are_told(cli: Callable[..., Outcome])
         "eager at dtype=fp32:", "compile at dtype=fp32:",
         "eager at dtype=bf16:", "compile at dtype=bf16:",
     ]  # fmt: skip
+
+
+def test_a_sweep_is_exported_as_a_table_of_its_points(
+    cli: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    path, out = tmp_path / "sweep.kx", tmp_path / "sweep.csv"
+    cli(*SWEEP, "--save", str(path))
+
+    done = cli("export", str(path), str(out), "--view", "sweep")
+
+    assert (done.code, done.err) == (0, f"wrote {out}\n")
+    lines = out.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1 + 6
+    assert lines[1].startswith("attention,forward,")
+
+
+def test_a_table_of_launches_is_what_a_csv_file_holds_by_itself(
+    cli: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    path, out = tmp_path / "runs.kx", tmp_path / "runs.csv"
+    cli("run", "attention", "--strategy", "eager", "--save", str(path))
+
+    assert cli("export", str(path), str(out)).code == 0
+
+    (run,) = load_recording(path)
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 1 + len(run.launches)
+
+
+@pytest.mark.parametrize(
+    ("view", "sentence"),
+    [
+        ("sweep", "holds no parameter sweep; measure one with --sweep NAME=RANGE"),
+        ("scene", "The view scene cannot be a .csv file; table and sweep can"),
+    ],
+)
+def test_a_view_that_is_no_table_is_wrong_usage(
+    cli: Callable[..., Outcome], tmp_path: Path, view: str, sentence: str
+) -> None:
+    path, out = tmp_path / "runs.kx", tmp_path / "runs.csv"
+    cli("run", "attention", "--strategy", "eager", "--save", str(path))
+
+    done = cli("export", str(path), str(out), "--view", view)
+
+    assert done.code == 2
+    assert sentence in done.err
+    assert not out.exists()
