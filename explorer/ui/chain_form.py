@@ -17,9 +17,11 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from explorer.chains.descriptor import Parameter
+from explorer.chains.own import is_own
 from explorer.model.units import format_bytes
 from explorer.ui.controls import Picker
 from explorer.ui.panel import label, restyle
+from explorer.ui.state import State
 from explorer.ui.store import Store
 
 FORM_WIDTH_PX = 560
@@ -83,7 +85,7 @@ class ChainForm(QFrame):
         self._pickers.clear()
         self._messages.clear()
         chain = self._store.state.chain_descriptor
-        self._look_at.setText(f"{chain.formula}\n{chain.look_at}")
+        self._look_at.setText("\n".join(_about(self._store.state)))
         holder = QWidget()
         grid = QGridLayout(holder)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -118,7 +120,8 @@ class ChainForm(QFrame):
         self.show()
         names = [parameter.name for parameter in self._store.state.chain_descriptor.parameters]
         wrong = (name for name in names if name in self._store.state.parameters.errors)
-        self.field(next(wrong, names[0])).setFocus(Qt.FocusReason.TabFocusReason)
+        first = self.field(next(wrong, names[0])) if names else self._done
+        first.setFocus(Qt.FocusReason.TabFocusReason)
 
     def _make_field(self, parameter: Parameter) -> QLineEdit | Picker:
         name = parameter.name
@@ -173,3 +176,16 @@ class ChainForm(QFrame):
             self.hide()
         else:
             super().keyPressEvent(event)
+
+
+def _about(state: State) -> list[str]:
+    """What there is to say of a chain: its formula, or where own code comes from."""
+    chain = state.chain_descriptor
+    if not is_own(state.chain):
+        return [chain.formula, chain.look_at]
+    own = state.own
+    called = own.inputs if own and own.inputs else "with what its example_inputs() gives"
+    about = [state.chain, called]
+    if not chain.parameters:
+        about.append("Without parameters: a size written rows=1024 in the inputs is one.")
+    return about

@@ -7,6 +7,7 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QScrollArea, QWidget
 from typing_extensions import override
 
+from explorer.chains.own import is_own, read_name
 from explorer.model.errors import UsageError
 from explorer.model.fusion import ALL, EACH, INDUCTOR
 from explorer.model.legality import Illegal, cured
@@ -228,9 +229,15 @@ class GraphPanel(Panel):
         )
 
     def _empty_sentence(self) -> str:
-        chain = self._store.state.chain_descriptor
-        ops = " → ".join(op.name for op in chain.ops(self._store.state.parameters.values))
-        return f"{chain.formula}\n\n{ops}\n\nIts graph is drawn once the worker captured it."
+        state = self._store.state
+        chain = state.chain_descriptor
+        if is_own(state.chain):
+            what = [chain.title, f"from {read_name(state.chain).where}"]
+        else:
+            ops = " → ".join(op.name for op in chain.ops(state.parameters.values))
+            what = [chain.formula, ops]
+        end = state.capture_failure or "Its graph is drawn once the worker captured it."
+        return "\n\n".join([*what, end])
 
     def _set_theme(self, theme: Theme) -> None:
         self.view.set_theme(theme)

@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from explorer.chains import CHAINS
+from explorer.chains.own import is_own
 from explorer.model.device import DeviceKind
 from explorer.ui.chain_form import ChainForm
 from explorer.ui.controls import MenuButton, Picker
@@ -15,6 +16,8 @@ from explorer.ui.theme_button import ThemeButton
 from explorer.ui.words import parameters_sentence, parameters_text, with_direction
 
 RUN_WIDTH_PX = 116
+OPEN_OWN = "open-own"
+"""Stands in the list of chains for one that is not there yet."""
 
 
 class Header(QWidget):
@@ -25,12 +28,14 @@ class Header(QWidget):
         cancel_requested: Cancel was clicked.
         open_requested: A recording is to be opened.
         export_requested: The picture is to be written.
+        own_requested: Own code is to be opened.
     """
 
     run_requested = Signal()
     cancel_requested = Signal()
     open_requested = Signal()
     export_requested = Signal()
+    own_requested = Signal()
 
     def __init__(self, store: Store, can_run: bool = True, parent: QWidget | None = None) -> None:
         """Make the bar.
@@ -47,6 +52,9 @@ class Header(QWidget):
         self.chain = Picker("Operator chain")
         for chain in CHAINS.values():
             self.chain.addItem(chain.title, chain.id)
+        if can_run:
+            self.chain.insertSeparator(self.chain.count())
+            self.chain.addItem("Open your own…", OPEN_OWN)
         self.chain.activated.connect(self._on_chain)
         self.direction = DirectionButton(store)
         self.parameters = MenuButton()
@@ -120,11 +128,12 @@ class Header(QWidget):
         if not self._can_run:
             self._show_shown()
             return
+        self._list_own(state.chain, state.chain_descriptor.title)
         self.chain.setCurrentIndex(self.chain.findData(state.chain))
-        summary = parameters_text(state.parameters.values)
+        summary = parameters_text(state.parameters.values) or "no parameters"
         n_errors = len(state.parameters.errors)
         self.parameters.setText(f"{n_errors} to correct" if n_errors else summary)
-        at_length = parameters_sentence(state.parameters.values)
+        at_length = parameters_sentence(state.parameters.values) or "none"
         self.parameters.setAccessibleName(f"Parameters of the next run: {at_length}")
         self.parameters.setToolTip(wrapped(f"Parameters of the next run (Ctrl+P): {at_length}"))
         restyle(self.parameters, "invalid", n_errors > 0)
@@ -177,8 +186,24 @@ class Header(QWidget):
         shown = WorkerPhase.READY if phase is WorkerPhase.BUSY else phase
         restyle(self.worker, "phase", shown.value)
 
+    def _list_own(self, chain: str, title: str) -> None:
+        """Put the own code that is chosen before the way to open some; it stands there alone."""
+        if self.chain.findData(chain) >= 0 or not is_own(chain):
+            return
+        end = self.chain.findData(OPEN_OWN)
+        if is_own(str(self.chain.itemData(end - 1))):
+            self.chain.removeItem(end - 1)
+            end -= 1
+        self.chain.insertItem(end, title, chain)
+        self.chain.setItemData(end, chain, Qt.ItemDataRole.ToolTipRole)
+
     def _on_chain(self, index: int) -> None:
-        self._store.choose_chain(self.chain.itemData(index))
+        chain = str(self.chain.itemData(index))
+        if chain == OPEN_OWN or (is_own(chain) and chain != self._store.state.chain):
+            self._refresh()
+            self.own_requested.emit()
+        elif not is_own(chain):
+            self._store.choose_chain(chain)
 
     def _on_device(self, index: int) -> None:
         device_id = self.device.itemData(index)

@@ -22,6 +22,7 @@ from explorer.ui.file_actions import FileActions
 from explorer.ui.graph_panel import GraphPanel
 from explorer.ui.header import Header
 from explorer.ui.message_bar import MessageBar
+from explorer.ui.own_actions import OwnActions
 from explorer.ui.panel import Panel
 from explorer.ui.results_panel import ResultsPanel
 from explorer.ui.session import Session
@@ -86,6 +87,7 @@ class MainWindow(QMainWindow):
         self._was_painted = False
         self.turns = Turns(self)
         self.files = FileActions(store, self)
+        self.own = OwnActions(store, self, settings)
         self.header = Header(store, can_run=session is not None)
         self.message = MessageBar(store)
         self.graph = GraphPanel(store, self.turns, can_run=session is not None)
@@ -206,6 +208,7 @@ class MainWindow(QMainWindow):
             self.graph.inductor_requested.connect(session.ask_inductor)
             self.graph.asking_cancelled.connect(session.cancel_asking)
         self.header.open_requested.connect(self.files.ask_to_open)
+        self.header.own_requested.connect(self.own.ask_for_any)
         self.header.export_requested.connect(self.files.ask_to_export)
         store.theme_changed.connect(self._set_theme)
         self.graph.export_requested.connect(self.files.ask_to_export_plan)
@@ -217,6 +220,8 @@ class MainWindow(QMainWindow):
         self._allow_cancel()
         self._shortcut("Ctrl+R", self._run)
         self._shortcut("Ctrl+O", self.files.ask_to_open)
+        if self._session is not None:
+            self._shortcut("Ctrl+Shift+O", self.own.ask_for_any)
         self._shortcut("Ctrl+E", self.files.ask_to_export)
         self._shortcut("Ctrl+P", self.header.open_form)
         self._shortcut("Ctrl+Z", self._store.plan.undo)

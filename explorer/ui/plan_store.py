@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from explorer.chains import CHAINS
+from explorer.chains.own import is_own
 from explorer.model.fusion import FusionPlan
 from explorer.model.legality import Illegal
 from explorer.model.messages import GroupingFound
+from explorer.model.own_code import OwnCode
 from explorer.model.run import Direction, Run, Scalar
 from explorer.model.strategies import PLAN
 from explorer.ui.plan_edit import set_link
@@ -159,6 +161,10 @@ class PlanEditing:
         if shown is None or store.state.planning or is_chosen_work(store.state, shown.run):
             return True
         run = shown.run
+        if is_own(run.chain.name):
+            # A recording's code is never run unasked.
+            store.own_requested.emit(run.chain.name, run.chain.own or OwnCode())
+            return False
         if run.chain.name not in CHAINS:
             store.tell(f"{run.chain.title} is no built-in chain, so that its plan cannot be run.")
             return False

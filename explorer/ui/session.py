@@ -211,7 +211,9 @@ class Session(QObject):
     def _capture(self) -> None:
         state = self._store.state
         is_idle = self._worker.is_ready and not self._worker.is_busy
-        if state.captured is None and is_idle and not state.parameters.errors:
+        if state.captured is not None or state.capture_failure:
+            return
+        if is_idle and not state.parameters.errors:
             self._worker.send(
                 GraphRequest(
                     chain=state.chain,
@@ -248,6 +250,9 @@ class Session(QObject):
         elif isinstance(reply, CeilingsMeasured):
             self._take_ceilings(reply.device, reply.ceilings)
         elif isinstance(reply, RequestFailed):
+            if isinstance(current, GraphRequest) and self._is_of_choice(current):
+                # Not tried over and over: it waits for another choice.
+                self._store.set_captured(None, reply.sentence)
             self._store.tell(reply.sentence)
         elif isinstance(reply, RequestDone) and not is_capture:
             self._has_run = False
@@ -282,12 +287,17 @@ class Session(QObject):
         state, request = self._store.state, self._worker.current
         if not isinstance(request, GraphRequest):
             return
-        is_chosen = plan_key(request.chain, request.direction) == state.plan_key
-        is_alike = captured.parameters == state.parameters.values and request.own == state.own
-        if is_chosen and is_alike and captured.device == self._device:
+        is_alike = captured.parameters == state.parameters.values
+        if self._is_of_choice(request) and is_alike and captured.device == self._device:
             self._store.set_captured(captured)
         else:
             self._capture_timer.start()
+
+    def _is_of_choice(self, request: GraphRequest) -> bool:
+        """Whether a request is about the chain that is chosen still."""
+        state = self._store.state
+        is_chosen = plan_key(request.chain, request.direction) == state.plan_key
+        return is_chosen and request.own == state.own
 
     def _take_ceilings(self, device_id: str, ceilings: Ceilings) -> None:
         abilities = self._store.state.abilities

@@ -4,16 +4,19 @@ Whatever is missing, damaged or out of range is ignored, value by value: a windo
 open because of its own notes would be worse than one that forgot them.
 """
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSettings, QStandardPaths
 
+from explorer.model.own_code import OwnCode
 from explorer.ui.theme import THEMES
 
 FOLDER, FILE = "kernel-explorer", "window.ini"
 MOST_PX = 16384
 """A larger window than any screen."""
+MOST_RECENT = 5
 _LEAST_SHARE = 0.02
 
 
@@ -69,6 +72,35 @@ class Settings:
     def keep_shares(self, splitter: str, shares: Sequence[float]) -> None:
         """Keep how a splitter shares its length out."""
         self._write(f"shares/{splitter}", [round(share, 4) for share in shares])
+
+    @property
+    def recent_own(self) -> tuple[tuple[str, OwnCode], ...]:
+        """The own code opened last, newest first: its name and how it was called."""
+        kept = self._kept.value("own/recent")
+        try:
+            entries = json.loads(kept) if isinstance(kept, str) else []
+        except ValueError:
+            return ()
+        found = []
+        for entry in entries if isinstance(entries, list) else []:
+            match entry:
+                case {
+                    "chain": str(chain),
+                    "inputs": str(inputs),
+                    "init": str(init),
+                    "training": bool(training),
+                }:
+                    found.append((chain, OwnCode(inputs=inputs, init=init, training=training)))
+        return tuple(found[:MOST_RECENT])
+
+    def remember_own(self, chain: str, own: OwnCode) -> None:
+        """Put own code in front of what was opened before; the same code stands there once."""
+        others = [each for each in self.recent_own if each[0] != chain]
+        entries = [
+            {"chain": name, "inputs": each.inputs, "init": each.init, "training": each.training}
+            for name, each in [(chain, own), *others][:MOST_RECENT]
+        ]
+        self._kept.setValue("own/recent", json.dumps(entries))
 
     def sync(self) -> None:
         """Write what is to be kept, if the file can be written."""

@@ -145,6 +145,7 @@ class State:
         progress: Where a request stands; None when none is in progress.
         abilities: What the worker can do; None until it said so.
         captured: Op graph of the chosen chain; None until captured.
+        capture_failure: Why it could not be captured; empty unless that failed.
         plans: Fusion plans drawn by hand, by :attr:`plan_key` of chain and direction.
         planning: The op graph shows that plan rather than the shown run.
         grouping: Inductor's own grouping, as it was last asked for; None if it never was.
@@ -169,6 +170,7 @@ class State:
     progress: Progress | None = None
     abilities: Abilities | None = None
     captured: GraphCaptured | None = None
+    capture_failure: str = ""
     plans: Mapping[str, FusionPlan] = field(default_factory=dict)
     planning: bool = False
     grouping: GroupingFound | None = None

@@ -7,8 +7,10 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from explorer.chains import find_chain
+from explorer.chains.own import canonical, chain_of
 from explorer.model.device import Abilities
 from explorer.model.messages import GraphCaptured, Progress
+from explorer.model.own_code import OwnCode
 from explorer.model.run import Direction, Run
 from explorer.ui.plan_history import RemovalStep
 from explorer.ui.plan_store import PlanEditing, kept
@@ -50,6 +52,7 @@ class Store(QObject):
         notice_changed: The message bar has something to say, or nothing more.
         plan_changed: The fusion plan, or whether the op graph shows it, changed.
         sweep_requested: Every plan of the chosen chain is to be run.
+        own_requested: Own code is to be opened, if the user agrees: its name and how it is called.
     """
 
     chain_changed = Signal()
@@ -70,6 +73,7 @@ class Store(QObject):
     notice_changed = Signal()
     plan_changed = Signal()
     sweep_requested = Signal()
+    own_requested = Signal(str, object)
 
     def __init__(self, state: State | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -96,12 +100,28 @@ class Store(QObject):
             UsageError: There is no such chain.
         """
         find_chain(chain_id)
-        if chain_id == self._state.chain:
-            return
+        if chain_id != self._state.chain:
+            self._choose(chain_id, None)
+
+    def open_own(self, chain: str, own: OwnCode) -> None:
+        """Pick somebody's own code, which the worker runs from now on: the user must have agreed.
+
+        Opened once more it is captured anew, since the file may have changed.
+
+        Args:
+            chain: ``file.py:function`` or ``package.module:Class``.
+            own: How it is called.
+
+        Raises:
+            UsageError: A text cannot be read.
+        """
+        self._choose(chain, canonical(own))
+
+    def _choose(self, chain: str, own: OwnCode | None) -> None:
         before = self._state.direction
-        direction = before if find_chain(chain_id).trains else Direction.FORWARD
-        changes = kept(self._state, chain_id, direction)
-        self._set(chain=chain_id, direction=direction, captured=None, **changes)
+        direction = before if chain_of(chain, own).trains else Direction.FORWARD
+        changes = kept(self._state, chain, direction)
+        self._set(chain=chain, own=own, direction=direction, captured=None, **changes)
         self._check_parameters({})
         self.chain_changed.emit()
         if direction is not before:
@@ -317,10 +337,11 @@ class Store(QObject):
         self.abilities_changed.emit()
         self.parameters_changed.emit()
 
-    def set_captured(self, captured: GraphCaptured | None) -> None:
-        """Take the chosen chain's op graph."""
-        if captured != self._state.captured:
-            self._set(captured=captured)
+    def set_captured(self, captured: GraphCaptured | None, failure: str = "") -> None:
+        """Take the chosen chain's op graph, or why there is none."""
+        state = self._state
+        if (captured, failure) != (state.captured, state.capture_failure):
+            self._set(captured=captured, capture_failure=failure)
             self.captured_changed.emit()
 
     def tell(self, sentence: str, *, is_error: bool = True, can_undo: bool = False) -> None:
@@ -339,6 +360,9 @@ class Store(QObject):
         self._set(**changes)
 
     def _set(self, **changes: Any) -> None:
+        if "captured" in changes:
+            # Whatever could not be captured was something else.
+            changes.setdefault("capture_failure", "")
         self._state = replace(self._state, **changes)
 
     def _check_parameters(self, texts: dict[str, str] | None = None) -> None:
@@ -356,7 +380,7 @@ class Store(QObject):
         before = self._state.parameters.values
         self._check_parameters(texts)
         self.parameters_changed.emit()
-        if before != self._state.parameters.values and self._state.captured is not None:
+        if before != self._state.parameters.values:
             self.set_captured(None)
 
     def _replace_run(self, changed: SessionRun) -> None:
