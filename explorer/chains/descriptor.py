@@ -99,12 +99,19 @@ class OpName:
         detail: A few words beside it, empty if there is nothing to add.
         output: Name of the tensor it writes.
         in_place: That tensor is an input of the chain, which the op updates.
+        more_outputs: Names of the further tensors that it writes, of an op over a list of them.
     """
 
     name: str
     detail: str
     output: str
     in_place: bool = False
+    more_outputs: tuple[str, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of all the tensors that it writes."""
+        return (self.output, *self.more_outputs)
 
 
 class Family(StrEnum):
