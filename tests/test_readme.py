@@ -35,6 +35,11 @@ def shell_blocks() -> list[list[str]]:
     return [block.strip().splitlines() for block in blocks]
 
 
+def examples() -> list[str]:
+    """The commands that come after the set-up, in order."""
+    return [line for block in shell_blocks()[1:] for line in block]
+
+
 def run_command(
     command: str, folder: Path, environ: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
@@ -75,12 +80,12 @@ def test_the_table_of_strategies_is_complete() -> None:
 
 def test_what_the_commands_write_is_left_out_of_the_checks() -> None:
     """Ruff looks at every module that git does not ignore, an exported one as well."""
-    commands = [shlex.split(line) for line in (*shell_blocks()[1], *shell_blocks()[2])]
+    commands = [shlex.split(line) for line in examples()]
     written = {words[words.index("--save") + 1] for words in commands if "--save" in words}
     written |= {words[3] for words in commands if words[1] == "export"}
     ignored = (CHECKOUT / ".gitignore").read_text(encoding="utf-8").splitlines()
 
-    assert {"plan.py", "plan.kx", "scene.png"} <= written
+    assert {"plan.py", "plan.kx", "scene.png", "k.csv"} <= written
     assert [name for name in written if not any(fnmatch(f"/{name}", i) for i in ignored)] == []
 
 
@@ -108,11 +113,14 @@ def test_make_run_and_the_examples(checkout_copy: Path) -> None:
     assert picture.exists()
 
     environ["PATH"] = f"{checkout_copy / '.venv' / 'bin'}{os.pathsep}{environ['PATH']}"
-    for command in (*shell_blocks()[1], *shell_blocks()[2]):
+    for command in examples():
         done = run_command(command, checkout_copy, environ)
         # On a machine that does other things too, a time may well be worse than a minute ago.
         may_be_worse = " check " in command and "runs got worse." in done.stdout
         assert done.returncode == int(may_be_worse), f"{command}\n{done.stdout}{done.stderr}"
         assert done.stdout.strip() or " export " in command, f"{command} printed nothing"
     assert (checkout_copy / "scene.png").read_bytes().startswith(PNG_SIGNATURE)
+    rows = (checkout_copy / "k.csv").read_text(encoding="utf-8").splitlines()
+    # A heading, and eager and compile at k of 1, 2, 4 and 8.
+    assert len(rows) == 1 + 2 * 4
     assert "explorer.backend(PLAN)" in (checkout_copy / "plan.py").read_text(encoding="utf-8")

@@ -43,6 +43,10 @@ def chain_to_plain(chain: Chain) -> dict[str, Any]:
         "title": chain.title,
         "formula": chain.formula,
         "look_at": chain.look_at,
+        "family": chain.family.value,
+        "trains": chain.trains,
+        "dtypes": _dtypes(chain),
+        "compared": _compared(chain),
         "parameters": [_parameter_to_plain(parameter) for parameter in chain.parameters],
         "ops": [
             {"name": op.name, "detail": op.detail, "output": op.output, "in_place": op.in_place}
@@ -50,6 +54,19 @@ def chain_to_plain(chain: Chain) -> dict[str, Any]:
         ],
         "plan_forms": [plan_spec(form) for form in (plan_example(chain), *PLAN_FORMS)],
     }
+
+
+def _dtypes(chain: Chain) -> list[str]:
+    """What its tensors may be; a device may lack some of them."""
+    named = (parameter for parameter in chain.parameters if parameter.name == "dtype")
+    return [choice for parameter in named for choice in parameter.choices]
+
+
+def _compared(chain: Chain) -> dict[str, Any] | None:
+    """What is run side by side unless it is set."""
+    if chain.compared is None:
+        return None
+    return {"parameter": chain.compared, "values": list(chain.compared_values)}
 
 
 def _parameter_to_plain(parameter: Parameter) -> dict[str, Any]:
@@ -107,10 +124,19 @@ def _describe(chain: Chain) -> list[str]:
     )
     return [
         f"{chain.title} ({chain.id})", f"  {chain.formula}", *paragraphs([chain.look_at], "  "),
-        "", *parameters, "", *ops, *_length(chain), "",
+        "", *parameters, *_beside(chain), "", *ops, *_length(chain), "",
         f"plans: '{plan_spec(plan_example(chain))}', {', '.join(map(plan_spec, PLAN_FORMS))}",
         f"  {WITHIN} within a kernel, {BETWEEN} between kernels; what is not named stays alone",
     ]  # fmt: skip
+
+
+def _beside(chain: Chain) -> list[str]:
+    """What else can be asked for: the backward pass, and what is compared unless it is set."""
+    lines = ["with --backward: forward and backward"] if chain.trains else []
+    if chain.compared is not None:
+        values = " and ".join(f"{chain.compared}={value}" for value in chain.compared_values)
+        lines.append(f"side by side unless --set: {values}")
+    return lines
 
 
 def _length(chain: Chain) -> list[str]:

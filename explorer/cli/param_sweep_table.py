@@ -9,8 +9,8 @@ from explorer.model.units import format_bytes, format_us
 
 NOTHING = "–"
 SPEC_WIDTH = 32
-MOST_TOLD = 8
-"""With more runs than these, their launches would hide the table."""
+MOST_TOLD, MOST_NUMBERS, MOST_VARIANTS = 8, 2, 4
+"""With more runs, or more values, their launches would hide the table."""
 
 
 def param_sweep_lines(sweep: ParameterSweep) -> list[str]:
@@ -101,5 +101,6 @@ def _sentences(sweep: ParameterSweep) -> list[str]:
 
 
 def is_told_at_length(sweep: ParameterSweep) -> bool:
-    """Whether each run's launches are worth a table: few variants, whose kernels are the point."""
-    return not sweep.is_numeric and len(sweep.runs) <= MOST_TOLD
+    """Whether each run has a table of its launches: of few values, such as a chain's variants."""
+    most_values = MOST_NUMBERS if sweep.is_numeric else MOST_VARIANTS
+    return len(sweep.values) <= most_values and len(sweep.runs) <= MOST_TOLD

@@ -269,3 +269,21 @@ def test_a_view_that_is_no_table_is_wrong_usage(
     assert done.code == 2
     assert sentence in done.err
     assert not out.exists()
+
+
+@pytest.mark.usefixtures("compared")
+def test_a_chain_says_what_is_compared_and_what_it_takes(cli: Callable[..., Outcome]) -> None:
+    plain = json.loads(cli("chains", "elementwise", "--json").out)
+
+    assert plain["compared"] == {"parameter": "dtype", "values": ["fp32", "bf16"]}
+    assert plain["dtypes"][:2] == ["fp32", "bf16"]
+    assert plain["trains"] is True
+    assert json.loads(cli("chains", "attention", "--json").out)["compared"] is None
+    text = cli("chains", "elementwise").out
+    assert "with --backward: forward and backward" in text
+    assert "side by side unless --set: dtype=fp32 and dtype=bf16" in text
+
+
+def test_the_launches_of_a_long_sweep_are_not_told(cli: Callable[..., Outcome]) -> None:
+    assert " at seq_len=256:" not in cli(*SWEEP).out
+    assert "\neager at seq_len=8:\n" in cli("run", "attention", "--sweep", "seq_len=8,16").out
