@@ -14,7 +14,9 @@ from explorer.model.comparison import (
     headline,
     speed_up,
 )
+from explorer.model.errors import UsageError
 from explorer.model.run import Pedigree, Run, Samples, Scalar
+from explorer.model.strategies import parse_spec
 from explorer.model.traffic import peak_bytes, run_traffic
 
 EAGER = "eager"
@@ -216,8 +218,15 @@ def _series(
         for value in values
         if (run := newest.get((spec, value))) is not None
     )
-    title = points[0].run.strategy.title or spec
-    return Series(spec=spec, title=title, points=points)
+    return Series(spec=spec, title=_title(points[0].run), points=points)
+
+
+def _title(run: Run) -> str:
+    """What a strategy is called in a sentence; a later release's has the title it came with."""
+    try:
+        return parse_spec(run.strategy.spec).title
+    except UsageError:
+        return run.strategy.title or run.strategy.spec
 
 
 def _point(value: Scalar, run: Run, baseline: Run | None) -> ParameterPoint:

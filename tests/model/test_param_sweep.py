@@ -17,7 +17,7 @@ from explorer.model.param_sweep_words import (
     short_finding,
     value_text,
 )
-from explorer.model.run import Direction, Pedigree
+from explorer.model.run import Direction, Pedigree, StrategyInfo
 from explorer.model.sweep_payoff import Payoff, crossover, crossovers, growth
 from tests.fixtures_param_sweep import (
     NO_ROOM,
@@ -95,6 +95,16 @@ def test_what_differs_in_more_than_the_parameter_is_another_sweep(change: object
     runs = k_sweep((1, 2))
 
     assert len(sweeps_in([*runs, *map(change, runs)])) == 2
+
+
+def test_a_series_is_called_as_sentences_call_its_strategy() -> None:
+    runs = [
+        replace(run, strategy=replace(run.strategy, title="Eager, as written"))
+        for run in k_sweep((1,))[:1]
+    ]
+    later = [replace(run, strategy=StrategyInfo(name="later", title="A later one")) for run in runs]
+
+    assert [series.title for series in only([*runs, *later]).series] == ["eager", "A later one"]
 
 
 def test_points_of_two_parameters_are_two_sweeps() -> None:
