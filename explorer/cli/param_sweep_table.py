@@ -1,5 +1,7 @@
 """A parameter sweep as text: a row a point, columns for each strategy, and what it all says."""
 
+from collections.abc import Sequence
+
 from explorer.cli.table import Column, render, shortened
 from explorer.cli.terminal import paragraphs
 from explorer.model.param_sweep import ParameterPoint, ParameterSweep, Series, point_title
@@ -9,6 +11,7 @@ from explorer.model.units import format_bytes, format_us
 
 NOTHING = "–"
 SPEC_WIDTH = 32
+MOST_NAMED = 3
 MOST_TOLD, MOST_NUMBERS, MOST_VARIANTS = 8, 2, 4
 """With more runs, or more values, their launches would hide the table."""
 
@@ -86,18 +89,22 @@ def _legend(sweep: ParameterSweep) -> list[str]:
 
 
 def _sentences(sweep: ParameterSweep) -> list[str]:
-    """Why points failed, and what runs should be told with, each once."""
-    told: dict[str, None] = {}
-    for value in sweep.values:
-        for series in sweep.series:
-            point = series.at(value)
-            if point is None:
-                continue
-            if point.error:
-                place = point_title(point.run)
-                told[f"{place}: {failure_label(point.run)}: {point.error}"] = None
-            told.update(dict.fromkeys(point.run.warnings))
+    """Why points failed, and what runs should be told with, each once with its points."""
+    failures = [
+        f"{point_title(run)}: {failure_label(run)}: {run.error}" for run in sweep.runs if run.error
+    ]
+    places: dict[str, list[str]] = {}
+    # Where the launches of each run follow, so do its warnings.
+    for run in () if is_told_at_length(sweep) else sweep.runs:
+        for warning in dict.fromkeys(run.warnings):
+            places.setdefault(warning, []).append(point_title(run))
+    warnings = [f"{_at(titles)}: {warning}" for warning, titles in places.items()]
+    told = [*failures, *warnings]
     return ["", *paragraphs(told, "  ")] if told else []
+
+
+def _at(titles: Sequence[str]) -> str:
+    return ", ".join(titles) if len(titles) <= MOST_NAMED else f"{len(titles)} runs"
 
 
 def is_told_at_length(sweep: ParameterSweep) -> bool:
