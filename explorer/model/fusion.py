@@ -165,13 +165,13 @@ def fusable_links(graph: OpGraph) -> tuple[tuple[str, str], ...]:
     """Neighbours in the chain's order that could share a generated kernel.
 
     A matmul or an opaque op is a kernel of its own under Inductor's defaults, so that a link to
-    one is left out.
+    one is left out; so is one across a graph break.
     """
     own = (OpKind.MATMUL, OpKind.OPAQUE)
     return tuple(
         (above.name, below.name)
         for above, below in pairwise(graph.ops)
-        if above.kind not in own and below.kind not in own
+        if above.kind not in own and below.kind not in own and above.piece == below.piece
     )
 
 

@@ -3,6 +3,7 @@
 Kernels run one after the other, each whole. So a group must not need, half way through, what a
 kernel outside makes of its results (it must be convex), two groups must not wait for each other,
 and what an op overwrites in place must have been read before by whoever needs the old values.
+Python runs at a graph break, and no kernel goes on behind it.
 """
 
 import itertools
@@ -10,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from explorer.model.fusion import FusionPlan, joined
-from explorer.model.opgraph import OpGraph
+from explorer.model.fusion import FusionPlan, joined, plan_of
+from explorer.model.opgraph import GraphBreak, Op, OpGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class IllegalReason(StrEnum):
     """Two groups wait for each other."""
     OVERWRITTEN = "overwritten"
     """The same as either, because of a tensor that is updated in place."""
+    GRAPH_BREAK = "graph break"
+    """There is a graph break between two of its ops, which nothing cures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +53,7 @@ class Illegal:
         reason: Which rule it breaks.
         ops: The group at fault, or the first of the groups that wait for each other.
         between: Ops that are in the way: on the path, or the other group of a circle.
-        cure: The smallest group that contains ``ops`` and breaks no rule.
+        cure: The smallest group that contains ``ops`` and breaks no rule; empty if none does.
         sentence: For a person who has not heard of convexity.
     """
 
@@ -91,6 +94,9 @@ def dependencies(graph: OpGraph) -> tuple[Dependency, ...]:
 
 def check(graph: OpGraph, plan: FusionPlan) -> Illegal | None:
     """Why a plan cannot run, or None if it can."""
+    broken = _broken(graph, plan)
+    if broken is not None:
+        return broken
     links = _Links(graph)
     for group in plan.groups:
         path = links.way_out_and_back(set(group))
@@ -122,12 +128,61 @@ def run_order(graph: OpGraph, plan: FusionPlan) -> tuple[tuple[str, ...], ...]:
 
 
 def cured(graph: OpGraph, plan: FusionPlan, ops: Iterable[str]) -> FusionPlan:
-    """The plan with these ops in one group, and as many more as it takes to be legal."""
+    """The plan with these ops in one group, and as many more as it takes to be legal.
+
+    At a graph break they are parted all the same.
+    """
     names = [op.name for op in graph.ops]
-    merged = joined(plan, names, ops)
+    merged = parted(graph, joined(plan, names, ops))
     while (illegal := check(graph, merged)) is not None:
         merged = joined(merged, names, illegal.cure)
     return merged
+
+
+def parted(graph: OpGraph, plan: FusionPlan) -> FusionPlan:
+    """The plan with its groups cut at the graph breaks."""
+    if not graph.breaks:
+        return plan
+    piece = {op.name: op.piece for op in graph.ops}
+    groups: dict[tuple[int, int], list[str]] = {}
+    for number, group in enumerate(plan.groups):
+        for name in group:
+            groups.setdefault((number, piece[name]), []).append(name)
+    return plan_of([op.name for op in graph.ops], groups.values())
+
+
+def break_between(graph: OpGraph, first: Op, second: Op) -> GraphBreak | None:
+    """The first graph break between two ops, None if they are in one piece."""
+    if first.piece == second.piece or not graph.breaks:
+        return None
+    place = min(first.piece, second.piece)
+    return graph.breaks[min(place, len(graph.breaks) - 1)]
+
+
+def break_sentence(first: str, second: str, found: GraphBreak) -> str:
+    """Why two ops with a graph break between them share no kernel."""
+    at = f" at {found.place}" if found.place else ""
+    return (
+        f"A graph break{at} lies between {first} and {second}: {found.reason.rstrip('.')}. Python "
+        "runs there, so that no kernel holds both."
+    )
+
+
+def _broken(graph: OpGraph, plan: FusionPlan) -> Illegal | None:
+    """The first group that goes across a graph break."""
+    ops = {op.name: op for op in graph.ops}
+    for group in plan.groups if graph.breaks else ():
+        for above, below in itertools.pairwise(group):
+            found = break_between(graph, ops[above], ops[below])
+            if found is not None:
+                return Illegal(
+                    reason=IllegalReason.GRAPH_BREAK,
+                    ops=group,
+                    between=(),
+                    cure=(),
+                    sentence=break_sentence(above, below, found),
+                )
+    return None
 
 
 class _Links:

@@ -1,9 +1,11 @@
 """The op graph as the panel draws it: of a run from its launches, before one from a plan. No Qt."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from explorer.model.fusion import FusionPlan, each_alone
+from explorer.model.legality import break_between
 from explorer.model.opgraph import Op, OpGraph
 from explorer.model.refusals import refusal_between
 from explorer.model.run import Launch, Pedigree, RefusalReason, Run
@@ -25,8 +27,23 @@ def chain_picture(graph: OpGraph, run: Run | None, plan: FusionPlan | None = Non
     """
     passed = passed_values(graph)
     if run is not None and run.launches:
-        return _of_run(graph, run, passed)
-    return _of_plan(graph, plan or each_alone([op.name for op in graph.ops]), passed)
+        picture = _of_run(graph, run, passed)
+    else:
+        plan = plan or each_alone([op.name for op in graph.ops])
+        picture = _of_plan(graph, plan, passed)
+    return _with_breaks(graph, picture) if graph.breaks else picture
+
+
+def _with_breaks(graph: OpGraph, picture: ChainPicture) -> ChainPicture:
+    """The picture with the graph breaks on the links that go over them."""
+    ops = {op.name: op for op in graph.ops}
+
+    def broken(link: Link) -> Link:
+        found = break_between(graph, ops[link.first], ops[link.second])
+        return link if found is None else replace(link, graph_break=found, refusal=None)
+
+    sides = tuple(replace(side, link=broken(side.link)) for side in picture.side_links)
+    return replace(picture, links=tuple(map(broken, picture.links)), side_links=sides)
 
 
 def passed_values(graph: OpGraph) -> Passed:

@@ -1,7 +1,7 @@
 """Paints the operator chain: boxes from top to bottom, and on every link what it costs."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen
@@ -86,8 +86,9 @@ def draw_chain(
     for i, link in enumerate(picture.links):
         if layout.link_rect(i).bottom() < top - HULL_PX or layout.link_rect(i).top() > bottom:
             continue
-        draw_link(painter, layout, i, link, theme, memory, marks.look(Stop("link", i)))
         sides = picture.rows[i + 1].side_inputs
+        look = replace(marks.look(Stop("link", i)), has_words=bool(sides))
+        draw_link(painter, layout, i, link, theme, memory, look)
         if sides:
             _draw_side(painter, layout.link_rect(i), layout.pill(i), sides, theme)
     for i, row in enumerate(picture.rows):
@@ -135,7 +136,8 @@ def _draw_hulls(
 
 def _op_notes(picture: ChainPicture, place: int) -> tuple[str, str]:
     op = picture.rows[place].op
-    return op.detail, format_flops(op.flops) if op.flops else ""
+    # Own code has no words of ours: the line that an op comes from says most.
+    return op.detail or op.source_place or "", format_flops(op.flops) if op.flops else ""
 
 
 def _draw_op(

@@ -19,6 +19,8 @@ PILL_SHARE = 0.55
 LANE_PX = 21.0
 MOST_LANES = 4
 """Links past other ops that lie beside each other; further ones share the outermost lane."""
+BREAK_PX = 22.0
+"""More room below an op where the graph breaks, for the reason."""
 WHY_PX = 20.0
 """Width of the mark at a pill's end that stands for a reason."""
 SPINE = 0.29
@@ -48,11 +50,27 @@ class Layout:
     box: float
     gap: float
     lanes: int = 0
+    breaks: tuple[int, ...] = ()
 
     @classmethod
-    def fit(cls, width: float, height: float, n_ops: int, lanes: int = 0) -> "Layout":
-        """Share the height out: first the links get air, then boxes and links grow together."""
-        room = height - 2 * END_PX - 8
+    def fit(
+        cls,
+        width: float,
+        height: float,
+        n_ops: int,
+        lanes: int = 0,
+        breaks: tuple[int, ...] = (),
+    ) -> "Layout":
+        """Share the height out: first the links get air, then boxes and links grow together.
+
+        Args:
+            width: Of the widget.
+            height: Alike.
+            n_ops: Boxes, from top to bottom.
+            lanes: Room at the side for so many links.
+            breaks: Places of the ops below which the graph breaks.
+        """
+        room = height - 2 * END_PX - 8 - len(breaks) * BREAK_PX
         (box, gap), *larger = SHARES_PX
         for next_box, next_gap in larger:
             used = n_ops * box + (n_ops - 1) * gap
@@ -60,11 +78,12 @@ class Layout:
             share = min(max((room - used) / max(more, 1.0), 0.0), 1.0)
             box += share * (next_box - box)
             gap += share * (next_gap - gap)
-        return cls(width, box, gap, min(lanes, MOST_LANES))
+        return cls(width, box, gap, min(lanes, MOST_LANES), breaks)
 
     def op_rect(self, place: int) -> QRectF:
         """The box of the op at a place."""
-        top = END_PX + 4 + place * (self.box + self.gap)
+        n_breaks = sum(each < place for each in self.breaks)
+        top = END_PX + 4 + place * (self.box + self.gap) + n_breaks * BREAK_PX
         beside = self.lanes * LANE_PX + (4 if self.lanes else 0)
         return QRectF(MARGIN_PX, top, self.width - 2 * MARGIN_PX - beside, self.box)
 
@@ -76,11 +95,13 @@ class Layout:
     def link_rect(self, place: int) -> QRectF:
         """The room below the op at a place."""
         above = self.op_rect(place)
-        return QRectF(above.left(), above.bottom(), above.width(), self.gap)
+        height = self.gap + (BREAK_PX if place in self.breaks else 0)
+        return QRectF(above.left(), above.bottom(), above.width(), height)
 
     def pill(self, place: int) -> QRectF:
         """The face of the link below the op at a place."""
         room = self.link_rect(place)
+        room.setHeight(self.gap)
         width = room.width() * PILL_SHARE
         height = max(min(PILL_PX, room.height() - 6), LEAST_PILL_PX)
         left = max(self.spine_x - width / 2, room.left() + 4)
@@ -108,10 +129,16 @@ class Layout:
         return QRectF(self.lane_x(lane) - 8.5, middle - height / 2, 17, height)
 
 
-def least_height(n_ops: int) -> int:
+def least_height(n_ops: int, n_breaks: int = 0) -> int:
     """Below this height the graph is scrolled."""
     box, gap = SHARES_PX[0]
-    return int(n_ops * box + max(n_ops - 1, 0) * gap + 2 * END_PX + 8)
+    breaks = n_breaks * BREAK_PX
+    return int(n_ops * box + max(n_ops - 1, 0) * gap + breaks + 2 * END_PX + 8)
+
+
+def breaks_of(picture: ChainPicture) -> tuple[int, ...]:
+    """Places of the ops below which the graph breaks."""
+    return tuple(i for i, link in enumerate(picture.links) if link.graph_break is not None)
 
 
 def stops(picture: ChainPicture) -> list[Stop]:

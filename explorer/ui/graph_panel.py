@@ -10,7 +10,7 @@ from typing_extensions import override
 from explorer.chains.own import is_own, read_name
 from explorer.model.errors import UsageError
 from explorer.model.fusion import ALL, EACH, INDUCTOR
-from explorer.model.legality import Illegal, cured
+from explorer.model.legality import Illegal, break_sentence, cured
 from explorer.model.strategies import is_plan_run, plan_spec
 from explorer.model.units import format_bytes
 from explorer.ui.callout import Callout
@@ -40,7 +40,6 @@ from explorer.ui.turns import Turns
 
 if TYPE_CHECKING:
     from explorer.model.fusion import FusionPlan
-    from explorer.model.run import FusionRefusal
 
 CURE = "Fuse those in between too"
 TITLE = "Operator chain"
@@ -277,7 +276,7 @@ class GraphPanel(Panel):
         if graph is None or plan is None:
             return
         self._cure = cured(graph, plan, illegal.cure)
-        self.callout.explain(illegal.sentence, place, remedy=CURE)
+        self.callout.explain(illegal.sentence, place, remedy=CURE if illegal.cure else "")
         self._bring_into_sight(self.callout.geometry().united(place))
 
     def _take_cure(self) -> None:
@@ -291,18 +290,23 @@ class GraphPanel(Panel):
     def _explain(self, first: str, second: str) -> None:
         """Why the compiler left two ops apart, with what it said itself."""
         shown = self._store.state.shown_run
-        refusal = self._refusal(first, second)
+        link = self._link(first, second)
+        refusal = link.refusal if link else None
+        place = self.view.rect_between(first, second)
+        if link is not None and link.graph_break is not None:
+            self.callout.explain(break_sentence(first, second, link.graph_break), place)
+            self._bring_into_sight(self.callout.geometry().united(place))
+            return
         if shown is None or refusal is None:
             return
-        place = self.view.rect_between(first, second)
         self.callout.explain(refusal.sentence, place, raw=refusal.raw)
         self._bring_into_sight(self.callout.geometry())
         (self.callout.raw_button if refusal.raw else self.callout.close_button).setFocus()
 
-    def _refusal(self, first: str, second: str) -> "FusionRefusal | None":
+    def _link(self, first: str, second: str) -> Link | None:
         picture, _ = picture_of(self._store.state)
         links = (*picture.links, *(side.link for side in picture.side_links)) if picture else ()
-        return next((x.refusal for x in links if (x.first, x.second) == (first, second)), None)
+        return next((x for x in links if (x.first, x.second) == (first, second)), None)
 
     # Presets and text.
 
@@ -354,7 +358,7 @@ class GraphPanel(Panel):
             return
         if isinstance(plan, Illegal):
             self._cure = cured(graph, as_written(graph), plan.cure)
-            self._refuse_text(text, plan.sentence, CURE)
+            self._refuse_text(text, plan.sentence, CURE if plan.cure else "")
             return
         self.text.give_up()
         self._store.plan.edit(plan)

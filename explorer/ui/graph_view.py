@@ -22,7 +22,15 @@ from typing_extensions import override
 from explorer.model.units import format_bytes
 from explorer.ui.controls import FocusRing, draw_focus
 from explorer.ui.graph_draw import Marks, draw_chain
-from explorer.ui.graph_layout import Layout, Stop, least_height, link_at, stops, why_rect
+from explorer.ui.graph_layout import (
+    Layout,
+    Stop,
+    breaks_of,
+    least_height,
+    link_at,
+    stops,
+    why_rect,
+)
 from explorer.ui.link_draw import side_pill
 from explorer.ui.op_links import ChainPicture, Link, format_flops, link_sentence
 from explorer.ui.panel import wrapped
@@ -111,7 +119,7 @@ class GraphView(QWidget):
             self._current = Stop("op", 0)
         if self._hovered is not None and picture and self._hovered not in stops(picture):
             self._hovered = None
-        self.setMinimumHeight(least_height(n_ops) if picture else 80)
+        self.setMinimumHeight(least_height(n_ops, len(breaks_of(picture))) if picture else 80)
         self._describe()
         if self._stroke is not None or self.hasFocus():
             # Somebody is switching links and looks here.
@@ -207,7 +215,8 @@ class GraphView(QWidget):
         """Where things lie at the widget's present size."""
         n_ops = len(self._picture.rows) if self._picture else 1
         lanes = self._picture.lanes if self._picture else 0
-        return Layout.fit(self.width(), self.height(), n_ops, lanes)
+        breaks = breaks_of(self._picture) if self._picture else ()
+        return Layout.fit(self.width(), self.height(), n_ops, lanes, breaks)
 
     def rect_of(self, stop: Stop) -> QRectF:
         """Where an op or the pill of a link lies."""
@@ -236,7 +245,8 @@ class GraphView(QWidget):
             return None
         if stop not in self._previews:
             link = link_at(self._picture, stop)
-            self._previews[stop] = self._previewer(link) if link else None
+            can_be_set = link is not None and link.graph_break is None
+            self._previews[stop] = self._previewer(link) if link and can_be_set else None
         return self._previews[stop]
 
     def text_at(self, point: QPointF) -> str:
@@ -285,7 +295,9 @@ class GraphView(QWidget):
         link = link_at(self._picture, stop)
         if link is None:
             self.op_activated.emit(self._picture.rows[stop.place].op.name)
-        elif link.refusal and why_rect(self.rect_of(stop)).contains(event.position()):
+        elif link.graph_break is not None or (
+            link.refusal and why_rect(self.rect_of(stop)).contains(event.position())
+        ):
             self.why_requested.emit(link.first, link.second)
         elif self._previewer is not None:
             self._stroke = (not link.is_fused, event.position().y())
@@ -319,7 +331,8 @@ class GraphView(QWidget):
 
     def _set(self, stop: Stop, fused: bool) -> None:
         link = link_at(self._picture, stop) if self._picture else None
-        if link is not None and link.is_fused is not fused:
+        can_be_set = link is not None and link.graph_break is None
+        if link is not None and can_be_set and link.is_fused is not fused:
             self.link_set.emit(link.first, link.second, fused)
 
     def _begin(self, link: Link) -> None:
@@ -359,9 +372,11 @@ class GraphView(QWidget):
         elif event.key() in (keys.Key_Return, keys.Key_Enter, keys.Key_Space):
             if link is None:
                 self.op_activated.emit(self._picture.rows[self._current.place].op.name)
+            elif link.graph_break is not None:
+                self.why_requested.emit(link.first, link.second)
             elif self._previewer is not None:
                 self._begin(link)
-        elif event.key() == keys.Key_W and link is not None and link.refusal is not None:
+        elif event.key() == keys.Key_W and link is not None and _has_reason(link):
             self.why_requested.emit(link.first, link.second)
         else:
             super().keyPressEvent(event)
@@ -414,6 +429,11 @@ class GraphView(QWidget):
         self.setAccessibleDescription(words)
 
 
+def _has_reason(link: Link) -> bool:
+    """Whether somebody knows why its two ops are apart."""
+    return link.refusal is not None or link.graph_break is not None
+
+
 def op_sentence(picture: ChainPicture, place: int) -> str:
     """An op at length: ATen operator, arithmetic, what it reads from elsewhere, source line."""
     row = picture.rows[place]
@@ -423,8 +443,9 @@ def op_sentence(picture: ChainPicture, place: int) -> str:
     if row.launches:
         numbers = ", ".join(str(i + 1) for i in row.launches)
         lines.append(f"carried out by launch{'es' if len(row.launches) > 1 else ''} {numbers}")
-    if row.op.source_line:
-        lines.append(row.op.source_line)
+    source = (row.op.source_place, row.op.source_line)
+    if any(source):
+        lines.append(": ".join(part for part in source if part))
     return "\n".join(lines)
 
 

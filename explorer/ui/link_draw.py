@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
+from explorer.model.opgraph import GraphBreak
 from explorer.model.units import format_bytes
 from explorer.ui.graph_layout import Layout, why_rect
 from explorer.ui.op_links import Link, LinkState, SideLink, link_text
-from explorer.ui.painting import CENTER, draw_text, text_width
+from explorer.ui.painting import CENTER, LEFT, draw_text, text_width
 from explorer.ui.theme import Theme, font
 
 FACE = (12.5, 600)
 """Size and weight of a pill's words."""
+BREAK_OUT_PX = 8.0
+"""How far the line at a graph break stands out over the boxes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,12 +27,14 @@ class Look:
         is_refused: It could not be switched on.
         preview: What a click would change; stands in the place of the words.
         shift_px: How far it is pushed aside.
+        has_words: Something is written at its right.
     """
 
     is_hovered: bool = False
     is_refused: bool = False
     preview: str = ""
     shift_px: float = 0.0
+    has_words: bool = False
 
 
 def draw_link(
@@ -44,12 +49,37 @@ def draw_link(
     """The link between an op and the next."""
     room, pill = layout.link_rect(place), layout.pill(place)
     pill.translate(look.shift_px, 0)
+    if link.graph_break is not None:
+        right = pill.right() if look.has_words else room.right() + BREAK_OUT_PX
+        _draw_break(painter, room, pill, right, link.graph_break, theme)
+        _draw_pill(painter, pill, link, theme, memory, look)
+        return
     color, style = _ink(link, theme)
     painter.setPen(QPen(color, 3 if link.is_fused else 2, style))
     if link.tensors or link.is_fused:
         x = layout.spine_x
         painter.drawLine(QPointF(x, room.top()), QPointF(x, room.bottom()))
     _draw_pill(painter, pill, link, theme, memory, look)
+
+
+def _draw_break(
+    painter: QPainter,
+    room: QRectF,
+    pill: QRectF,
+    right: float,
+    found: GraphBreak,
+    theme: Theme,
+) -> None:
+    """The gap between two pieces: a line across up to ``right``, below it where it is and why."""
+    y = pill.center().y()
+    painter.setPen(QPen(theme.color("warning", 200), 1.5, Qt.PenStyle.DashLine))
+    painter.drawLine(QPointF(room.left() - BREAK_OUT_PX, y), QPointF(pill.left(), y))
+    if right > pill.right():
+        painter.drawLine(QPointF(pill.right(), y), QPointF(right, y))
+    words = QRectF(room.left() + 4, pill.bottom() + 1, room.width() - 14, 0)
+    words.setBottom(room.bottom())
+    text = f"{found.place}: {found.reason}" if found.place else found.reason
+    draw_text(painter, words, LEFT, text, font(12), theme.color("warning"))
 
 
 def draw_side_link(
@@ -91,6 +121,8 @@ def _ink(link: Link, theme: Theme) -> tuple[QColor, Qt.PenStyle]:
 
 
 def _color_name(link: Link) -> str:
+    if link.graph_break is not None:
+        return "warning"
     if link.is_fused:
         return "fused"
     return "write" if link.state is LinkState.THROUGH_MEMORY else "muted"
@@ -129,7 +161,10 @@ def _draw_pill(
     text = _fitting(look.preview, room.width()) if look.preview else ""
     if not text:
         words = link_text(link, memory)
-        text = _fitting(f"{name} · {words}" if name else words, room.width(), link)
+        if link.graph_break is not None:
+            text = _fitting(words, room.width())
+        else:
+            text = _fitting(f"{name} · {words}" if name else words, room.width(), link)
     draw_text(painter, room, CENTER, text, font(*FACE), ink)
 
 

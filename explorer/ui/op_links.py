@@ -4,10 +4,11 @@ Before a run the bytes are ``planned``: every group of the plan one kernel. Afte
 its launches' arguments say (``modelled``), since a counter knows launches but no tensors.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from explorer.model.opgraph import Op
+from explorer.model.legality import break_sentence
+from explorer.model.opgraph import GraphBreak, Op
 from explorer.model.run import FusionRefusal, Pedigree
 from explorer.model.units import format_bytes, three_digits
 
@@ -44,6 +45,7 @@ class Link:
         shared: Names of what both read, where nothing passes between them.
         shared_bytes: Read twice while they are apart.
         refusal: Why the compiler did not fuse them, where it said so.
+        graph_break: Lies between them: nothing can fuse them.
     """
 
     first: str
@@ -56,6 +58,7 @@ class Link:
     shared: tuple[str, ...] = ()
     shared_bytes: int = 0
     refusal: FusionRefusal | None = None
+    graph_break: GraphBreak | None = None
 
     @property
     def n_bytes(self) -> int:
@@ -143,6 +146,8 @@ class ChainPicture:
 
 def link_text(link: Link, memory: str) -> str:
     """The words on a link; ``memory`` is what the device's memory is called."""
+    if link.graph_break is not None:
+        return f"graph break · {format_bytes(link.n_bytes)}" if link.n_bytes else "graph break"
     if link.state is LinkState.ON_CHIP:
         return "fused · 0 B"
     if link.state is LinkState.THROUGH_MEMORY:
@@ -163,6 +168,10 @@ def link_text(link: Link, memory: str) -> str:
 
 def link_sentence(link: Link, memory: str) -> str:
     """The same at length, with pedigree, for a tooltip and a screen reader."""
+    if link.graph_break is not None:
+        whole = replace(link, graph_break=None)
+        told = break_sentence(link.first, link.second, link.graph_break)
+        return f"{told} {link_sentence(whole, memory)}"
     what = f"{' and '.join(link.tensors) or 'nothing'} between {link.first} and {link.second}"
     both = " and ".join(link.shared)
     told = f"{format_bytes(link.bytes_written)} written, {format_bytes(link.bytes_read)} read back"

@@ -17,7 +17,7 @@ from explorer.model.fusion import (
     plan_of,
     plan_of_launches,
 )
-from explorer.model.legality import Illegal, check, cured
+from explorer.model.legality import Illegal, check, cured, parted
 from explorer.model.opgraph import OpGraph
 from explorer.model.planned import planned_bytes
 from explorer.model.run import Run
@@ -129,8 +129,8 @@ def bare_text(text: str) -> str:
 
 
 def as_whole(graph: OpGraph) -> FusionPlan:
-    """All in one kernel: legal on every graph."""
-    return plan_of(op_names(graph), (op_names(graph),))
+    """All in one kernel, or in one a piece where graph breaks part them: legal on every graph."""
+    return parted(graph, plan_of(op_names(graph), (op_names(graph),)))
 
 
 def as_written(graph: OpGraph) -> FusionPlan:

@@ -1,8 +1,9 @@
 """Small op graphs for tests of plans: named ops with what they read and write, 100 bytes each."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from explorer.model.opgraph import Op, OpGraph, OpKind
+from explorer.model.opgraph import GraphBreak, Op, OpGraph, OpKind
 from explorer.model.tensor import Tensor, TensorRole
 
 N_BYTES = 100
@@ -94,3 +95,18 @@ CROSSED = graph_of(
     outputs="s1 s2",
 )
 """Two convex groups of it may wait for each other."""
+
+
+def in_pieces(graph: OpGraph, *cuts: int) -> OpGraph:
+    """The graph with a graph break before the ops at these places, and with source places."""
+    ops = tuple(
+        replace(
+            op,
+            piece=sum(cut <= i for cut in cuts),
+            source_place=f"net.py:{i + 1}",
+            source_line=f"y = {op.name}(y)",
+        )
+        for i, op in enumerate(graph.ops)
+    )
+    breaks = tuple(GraphBreak(place=f"net.py:{cut}", reason=f"print({cut})") for cut in cuts)
+    return replace(graph, ops=ops, breaks=breaks)
