@@ -51,6 +51,7 @@ class Session(QObject):
         self._store = store
         self._worker = worker
         self._has_run = False
+        self._is_capturing = False
         self._shows_next = False
         self._plan_to_show: str | None = None
         self._drawn_before: tuple[str, Mapping[str, FusionPlan]] = ("", {})
@@ -214,6 +215,7 @@ class Session(QObject):
         if state.captured is not None or state.capture_failure:
             return
         if is_idle and not state.parameters.errors:
+            self._is_capturing = True
             self._worker.send(
                 GraphRequest(
                     chain=state.chain,
@@ -225,6 +227,7 @@ class Session(QObject):
             )
 
     def _on_ready(self, abilities: Abilities) -> None:
+        self._is_capturing = False
         self._store.set_abilities(abilities)
         self._update_phase()
         for sentence in abilities.warnings[:1]:
@@ -236,6 +239,8 @@ class Session(QObject):
             self._on_grouping_reply(reply, current)
             return
         is_capture = isinstance(current, GraphRequest)
+        if is_capture and isinstance(reply, RequestDone):
+            self._is_capturing = False
         if isinstance(reply, Progress):
             if not is_capture:
                 self._store.set_progress(
@@ -312,6 +317,10 @@ class Session(QObject):
         self._store.set_abilities(replace(abilities, devices=devices))
 
     def _on_failed(self, sentence: str) -> None:
+        if self._is_capturing:
+            # The next worker would end in the same way, and so on for ever.
+            self._is_capturing = False
+            self._store.set_captured(None, sentence)
         if self._go_on(sentence):
             return
         self._has_run = False

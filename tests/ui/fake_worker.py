@@ -117,6 +117,8 @@ def answer(request: object) -> None:
         sentence = "net.py, line 3: ZeroDivisionError: division by zero"
         emit(RequestFailed(sentence=f"{sentence}; attempt {len(attempts)}."))
     elif isinstance(request, GraphRequest):
+        if request.chain.endswith(":Deadly"):
+            os.abort()
         emit(
             GraphCaptured(
                 graph=CPU_GRAPH,
@@ -138,6 +140,10 @@ def answer(request: object) -> None:
     elif isinstance(request, RunRequest):
         emit(progress("compiling"))
         misbehave(str(request.parameters.get("way", request.chain)))
+        if MODE == "no-room-at" and request.parameters.get("seq_len") == 1024:
+            emit(RequestFailed(sentence="It needs 190 GB and 149 GB are free on cpu."))
+            emit(RequestDone())
+            return
         if request.chain == "refused":
             emit(RequestFailed(sentence="It does not fit; seq_len 512 does."))
         for place, spec in enumerate(request.strategies):
@@ -150,6 +156,9 @@ def answer(request: object) -> None:
             if request.own is not None:
                 chain = replace(run.chain, name=request.chain, own=request.own)
                 run = replace(run, chain=chain)
+            if request.swept is not None:
+                chain = replace(run.chain, parameters=request.parameters)
+                run = replace(run, chain=chain, swept=request.swept)
             emit(RunFinished(run=run))
     elif isinstance(request, DoctorRequest):
         time.sleep(600)

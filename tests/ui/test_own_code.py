@@ -145,6 +145,25 @@ def test_code_that_cannot_be_captured_is_told_once_and_not_tried_over_and_over(
     assert store.state.capture_failure == ""
 
 
+def test_code_that_ends_the_worker_ends_one_worker(
+    qtbot: QtBot, store: Store, make_worker: MakeWorker
+) -> None:
+    worker = make_worker()
+    session = Session(store, worker)
+    ends: list[str] = []
+    worker.failed.connect(ends.append)
+    session.start()
+    store.open_own("net.py:Deadly", OWN)
+    qtbot.waitUntil(lambda: bool(ends), timeout=WAIT_MS)
+    # The next worker is up and waits for another choice.
+    qtbot.waitUntil(lambda: store.state.worker.phase is WorkerPhase.READY, timeout=WAIT_MS)
+    assert store.state.capture_failure == ends[0]
+    store.open_own("net.py:Block", OWN)
+    qtbot.waitUntil(lambda: store.state.captured is not None, timeout=WAIT_MS)
+    assert len(ends) == 1
+    session.close()
+
+
 def test_the_picker_offers_to_open_ones_own(qtbot: QtBot, store: Store) -> None:
     header = Header(store)
     qtbot.addWidget(header)
