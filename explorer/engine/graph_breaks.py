@@ -1,0 +1,107 @@
+"""Where Dynamo gives up one graph and begins another, with the reason in words."""
+
+import logging
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from explorer.model.opgraph import GraphBreak
+
+INSTALLED = ("site-packages", "dist-packages")
+"""Folders of packages; they lie within Python's own."""
+_TORCH, _PYTHON = Path(torch.__file__).parent, Path(logging.__file__).parents[1]
+_PROGRAM = Path(__file__).parents[1]
+_TRACE = "torch.__trace"
+"""The log in which torch tells tools what it compiles."""
+_BREAK = "dynamo_graph_break_reason"
+_FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+), in ')
+_WHERE = re.compile(r"Graph break in user code at (?P<file>.+):(?P<line>\d+)")
+_EXPLAINED = re.compile(r"^\s*Explanation:\s*(?P<text>.+)$", re.MULTILINE)
+_BUILTIN = re.compile(r"builtin operator `(?P<name>\w+)`")
+_IN_WORDS = (
+    ("Tensor.item()", "a number is taken out of a tensor"),
+    ("ata-dependent branching", "a branch depends on a tensor's values"),
+    ("torch._dynamo.graph_break()", "the code asks for a graph break"),
+    ("torch.compiler.disable", "the code asks not to be compiled"),
+    ("Dynamic shape operator", "the size of a result depends on values"),
+    ("Dynamic slicing", "the size of a result depends on values"),
+)
+"""Parts of what torch says, with what they mean."""
+
+
+def is_users(file: str) -> bool:
+    """Whether a file is neither of torch, of Python nor of this program."""
+    if file.startswith("<"):
+        return False
+    path = Path(file)
+    if path.is_relative_to(_PROGRAM) or path.is_relative_to(_TORCH):
+        return False
+    is_installed = any(part in INSTALLED for part in path.parts)
+    return is_installed or not path.is_relative_to(_PYTHON)
+
+
+class _Listener(logging.Handler):
+    def __init__(self, is_users: Callable[[str], bool]) -> None:
+        super().__init__()
+        self.found: list[GraphBreak] = []
+        self._is_users = is_users
+
+    def emit(self, record: logging.LogRecord) -> None:
+        metadata: dict[str, Any] = getattr(record, "metadata", {})
+        payload = getattr(record, "payload", None)
+        if metadata.get("artifact", {}).get("name") != _BREAK or not isinstance(payload, str):
+            return
+        found = read_break(payload, self._is_users)
+        if found not in self.found:
+            self.found.append(found)
+
+
+@contextmanager
+def watching_breaks(is_users: Callable[[str], bool]) -> Iterator[list[GraphBreak]]:
+    """List the graph breaks of what is compiled inside the ``with`` block.
+
+    Args:
+        is_users: Whether a file is the user's, whose line is told.
+    """
+    listener = _Listener(is_users)
+    log = logging.getLogger(_TRACE)
+    before, propagates = log.level, log.propagate
+    log.addHandler(listener)
+    log.setLevel(logging.DEBUG)
+    log.propagate = False
+    try:
+        yield listener.found
+    finally:
+        log.removeHandler(listener)
+        log.setLevel(before)
+        log.propagate = propagates
+
+
+def read_break(text: str, is_users: Callable[[str], bool]) -> GraphBreak:
+    """A graph break as torch tells it: the innermost line of the user's, and why."""
+    traced = text.partition("User code traceback:")[2].partition("\nTraceback (most recent")[0]
+    frames = [(m["file"], m["line"]) for m in _FRAME.finditer(traced) if is_users(m["file"])]
+    where = _WHERE.search(text)
+    if not frames and where is not None:
+        frames = [(where["file"], where["line"])]
+    place = f"{Path(frames[-1][0]).name}:{frames[-1][1]}" if frames else ""
+    return GraphBreak(place=place, reason=reason_in_words(text))
+
+
+def reason_in_words(text: str) -> str:
+    """Why a graph broke, without torch's own advice."""
+    built_in = _BUILTIN.search(text)
+    if built_in is not None:
+        return f"{built_in['name']}() is called, which Dynamo cannot trace"
+    for part, words in _IN_WORDS:
+        if part in text:
+            return words
+    explained = _EXPLAINED.search(text)
+    if explained is not None:
+        return explained["text"].strip().rstrip(".")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else "Dynamo does not say why"

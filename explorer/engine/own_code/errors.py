@@ -1,0 +1,81 @@
+"""What goes wrong in somebody's own code, as one sentence that names the line of theirs."""
+
+import linecache
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from explorer.engine.faults import first_line, is_device_lost, is_out_of_memory
+from explorer.model.errors import ExplorerError
+
+IsOwn = Callable[[str], bool]
+"""Whether a file is the user's, by the name that tracebacks give it."""
+
+
+class OwnCodeError(ExplorerError):
+    """Somebody's own code raised an error, or ended the program."""
+
+
+@contextmanager
+def told_by_line(doing: str, is_own: IsOwn) -> Iterator[None]:
+    """Turn what own code raises inside the ``with`` block into one sentence.
+
+    Args:
+        doing: What was being done, for code that has no line: ``loading net.py``.
+        is_own: Which files are the user's.
+
+    Raises:
+        OwnCodeError: The code raised something, or called ``sys.exit``.
+    """
+    try:
+        yield
+    except ExplorerError:
+        raise
+    except SyntaxError as error:
+        raise OwnCodeError(_syntax_sentence(error)) from error
+    except SystemExit as error:
+        place = _place(error, is_own) or f"What was run while {doing}"
+        raise OwnCodeError(
+            f"{place} ends the program with sys.exit({error.code!r}); take that call out of what "
+            "is imported and run."
+        ) from error
+    except Exception as error:
+        # Room and a lost device have sentences of their own, which the caller gives them.
+        if is_out_of_memory(error) or is_device_lost(error):
+            raise
+        place = _place(error, is_own)
+        said = f"{type(error).__name__}: {first_line(error)}"
+        told = f"{place} raises {said}." if place else f"An error while {doing}: {said}."
+        raise OwnCodeError(told) from error
+
+
+def line_of(file: str, number: int) -> str:
+    """The text of a line, stripped; empty where it cannot be read."""
+    return linecache.getline(file, number).strip()
+
+
+def place_of(file: str, number: int) -> str:
+    """A line as a person writes it: ``file.py:12``."""
+    return f"{Path(file).name}:{number}"
+
+
+def _place(error: BaseException, is_own: IsOwn) -> str | None:
+    """The user's innermost line on the way to an error, with its text."""
+    frames = [
+        (frame.filename, frame.lineno)
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.lineno is not None and is_own(frame.filename)
+    ]
+    if not frames:
+        return None
+    file, number = frames[-1]
+    text = line_of(file, number)
+    return f"{place_of(file, number)} ({text})" if text else place_of(file, number)
+
+
+def _syntax_sentence(error: SyntaxError) -> str:
+    place = place_of(error.filename or "the code", error.lineno or 1)
+    text = (error.text or "").strip()
+    shown = f" ({text})" if text else ""
+    return f"{place}{shown} is not Python: {error.msg}."

@@ -1,0 +1,274 @@
+"""Own code that cannot be captured whole: its ops as they run, and where its graph breaks.
+
+The code runs three times, since it asked for a run: once as it is, so that what it raises is told
+by its own line; once under a mode that notes every operator, which gives the ops whatever Python
+does between them; and once under Dynamo with a compiler that only notes the pieces it is given.
+The pieces are laid over the ops by the order of their operators.
+"""
+
+import difflib
+import itertools
+import operator
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import fx
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from explorer.chains.descriptor import OpName
+from explorer.engine.bound import BoundFunction, flat_tensors
+from explorer.engine.capture import Captured
+from explorer.engine.graph_breaks import reason_in_words, watching_breaks
+from explorer.engine.graph_builder import GraphBuilder, computes
+from explorer.engine.op_facts import is_view
+from explorer.engine.op_naming import numbered
+from explorer.model.aten_names import aten_names
+from explorer.model.opgraph import GraphBreak, OpGraph
+
+_MOST_FRAMES = 80
+
+
+def capture_pieces(
+    bound: BoundFunction,
+    *,
+    device: torch.device,
+    is_shown: Callable[[str], bool],
+    refused: Exception,
+) -> Captured:
+    """Capture code by running it.
+
+    Args:
+        bound: The code with real inputs; a call may change them.
+        device: Where it runs.
+        is_shown: Whether a file's lines are shown beside the ops.
+        refused: What export raised.
+    """
+    with torch.no_grad(), warnings.catch_warnings():
+        # What torch warns of differs between releases, and the user's warnings come in a run.
+        warnings.simplefilter("ignore")
+        bound.run()
+        bound.put_buffers_back()
+        tracer = _Tracer(bound.held, is_shown)
+        with tracer:
+            result = bound.run()
+        bound.put_buffers_back()
+        module = tracer.finished(result)
+        pieces, breaks = _pieces_of(bound, is_shown)
+        bound.put_buffers_back()
+    builder = GraphBuilder(is_shown=is_shown, on_cuda=device.type == "cuda", tells_place=True)
+    builder.add_inputs(module, tracer.names)
+    nodes = [node for node in module.graph.nodes if computes(node)]
+    for node, name in zip(nodes, _op_names(nodes, tracer), strict=True):
+        builder.add_op(node, name, updates=(name.output,) if name.in_place else ())
+    builder.mark_outputs(module)
+    numbers = _laid_over([str(node.target) for node in nodes], pieces)
+    return Captured(
+        graph=OpGraph(
+            ops=tuple(replace(op, piece=n) for op, n in zip(builder.ops, numbers, strict=True)),
+            tensors=tuple(builder.tensors.values()),
+            breaks=_breaks(breaks, max(numbers, default=0), refused),
+        ),
+        graph_module=module,
+        nodes=tuple(builder.nodes),
+    )
+
+
+class _Tracer(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch has no hints there
+    """Writes down every operator as a node of a graph; tensors are known by their memory."""
+
+    def __init__(self, inputs: Mapping[str, torch.Tensor], is_shown: Callable[[str], bool]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.names: list[str] = []
+        self.updates: dict[fx.Node, str] = {}
+        self._graph = fx.Graph()
+        self._is_shown = is_shown
+        self._holders: dict[int, tuple[fx.Node, int]] = {}
+        self._inputs: dict[int, str] = {}
+        self._last: fx.Node | None = None
+        for name, value in inputs.items():
+            self._add_input(name, value)
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        keywords = kwargs or {}
+        if is_view(func):
+            return func(*args, **keywords)
+        given = pytree.tree_map_only(torch.Tensor, self._node_of, (args, keywords))
+        result = func(*args, **keywords)
+        values = [v for v in pytree.tree_leaves(result) if isinstance(v, torch.Tensor)]
+        if values:
+            self._add(func, given, result, args)
+        return result
+
+    def finished(self, result: Any) -> fx.GraphModule:
+        """The graph, which returns what the code did."""
+        self._graph.output(tuple(self._node_of(tensor) for tensor in flat_tensors(result)))
+        return fx.GraphModule(torch.nn.Module(), self._graph)
+
+    def _add(self, func: Any, given: Any, result: Any, args: tuple[Any, ...]) -> None:
+        node = self._graph.call_function(func, *given)
+        node.meta["val"] = pytree.tree_map_only(torch.Tensor, _meta, result)
+        node.meta["stack_trace"] = "".join(_frames(self._is_shown))
+        for value, argument in zip(args, func._schema.arguments, strict=False):
+            is_written = argument.alias_info is not None and argument.alias_info.is_write
+            for tensor in pytree.tree_leaves(value) if is_written else ():
+                name = self._inputs.get(_memory(tensor))
+                if name is not None:
+                    self.updates[node] = name
+        for place, value in enumerate(result if isinstance(result, tuple | list) else [result]):
+            if isinstance(value, torch.Tensor):
+                self._holders[_memory(value)] = (node, place)
+
+    def _add_input(self, name: str, value: torch.Tensor) -> fx.Node:
+        with self._graph.inserting_after(self._last) if self._last else nullcontext():
+            node = self._graph.placeholder(f"input_{len(self.names)}")
+        node.meta["val"] = _meta(value)
+        self._last = node
+        self.names.append(name)
+        self._holders[_memory(value)] = (node, 0)
+        self._inputs[_memory(value)] = name
+        return node
+
+    def _node_of(self, tensor: torch.Tensor) -> fx.Node:
+        """The node whose memory a tensor lies in, with a view of it if it is one."""
+        found = self._holders.get(_memory(tensor))
+        if found is None:
+            # Made where torch does not see it, as by a function of C.
+            node: fx.Node = self._add_input(numbered("given", self.names), tensor)
+            place = 0
+        else:
+            node, place = found
+        value = node.meta["val"]
+        if isinstance(value, tuple | list):
+            node = self._graph.call_function(operator.getitem, (node, place))
+            value = node.meta["val"] = value[place]
+        if (value.shape, value.stride(), value.dtype) != (
+            tensor.shape, tensor.stride(), tensor.dtype
+        ):  # fmt: skip
+            node = self._graph.call_function(torch.ops.aten.alias.default, (node,))
+            node.meta["val"] = _meta(tensor)
+        return node
+
+
+def _memory(value: Any) -> int:
+    """What tells a tensor's memory from others'; 0 for what has none."""
+    if not isinstance(value, torch.Tensor):
+        return 0
+    try:
+        return value.untyped_storage().data_ptr() or id(value)
+    except (NotImplementedError, RuntimeError):
+        return id(value)
+
+
+def _meta(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+
+
+def _frames(is_shown: Callable[[str], bool]) -> Iterator[str]:
+    """The lines that led here, as a traceback writes them, outermost first."""
+    found = []
+    frame = sys._getframe(1)
+    for _ in range(_MOST_FRAMES):
+        code = frame.f_code
+        if is_shown(code.co_filename):
+            found.append(f'  File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}\n')
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return reversed(found)
+
+
+def _op_names(nodes: Sequence[fx.Node], tracer: _Tracer) -> list[OpName]:
+    """The ops by their operators; one in place is called like the other: ``mul_`` is ``mul``."""
+    names = aten_names([str(node.target).replace("_.", ".") for node in nodes])
+    return [
+        OpName(
+            name=name,
+            detail="",
+            output=tracer.updates.get(node) or numbered(name, tracer.names),
+            in_place=node in tracer.updates,
+        )
+        for node, name in zip(nodes, names, strict=True)
+    ]
+
+
+class _Lister(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch has no hints there
+    """Lists the operators that run."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.operators: list[str] = []
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if not is_view(func) and any(
+            isinstance(value, torch.Tensor) for value in pytree.tree_leaves(result)
+        ):
+            self.operators.append(str(func))
+        return result
+
+
+def _pieces_of(
+    bound: BoundFunction, is_shown: Callable[[str], bool]
+) -> tuple[list[list[str]], list[GraphBreak]]:
+    """The operators of each piece that Dynamo gives a compiler, as they run, and the breaks."""
+    pieces: list[list[str]] = []
+
+    def compiler(module: fx.GraphModule, _inputs: Sequence[Any]) -> Callable[..., Any]:
+        def run(*tensors: Any) -> Any:
+            with _Lister() as lister:
+                result = module.forward(*tensors)
+            pieces.append(lister.operators)
+            return result
+
+        return run
+
+    torch.compiler.reset()
+    with watching_breaks(is_shown) as breaks:
+        try:
+            compiled = torch.compile(bound.target, backend=compiler, dynamic=False)
+            compiled(*bound.args, **bound.kwargs)
+        except Exception as error:
+            # It ran without Dynamo: what fails now is Dynamo's, and is the reason itself.
+            breaks.append(GraphBreak(place="", reason=reason_in_words(str(error))))
+    torch.compiler.reset()
+    return pieces, breaks
+
+
+def _laid_over(ops: Sequence[str], pieces: Sequence[Sequence[str]]) -> list[int]:
+    """The number of the piece of each op; ops of no piece, between two, are one by themselves."""
+    flat = [(name, place) for place, piece in enumerate(pieces) for name in piece]
+    of_op: list[int | None] = [None] * len(ops)
+    matcher = difflib.SequenceMatcher(a=ops, b=[name for name, _ in flat], autojunk=False)
+    for first, other, length in matcher.get_matching_blocks():
+        for offset in range(length):
+            of_op[first + offset] = flat[other + offset][1]
+    numbers: list[int] = []
+    for number, (_, group) in enumerate(itertools.groupby(of_op)):
+        numbers += [number] * len(list(group))
+    return numbers
+
+
+def _breaks(found: Sequence[GraphBreak], needed: int, refused: Exception) -> tuple[GraphBreak, ...]:
+    """A break for each border between pieces, and what broke behind the last."""
+    if not found:
+        found = [GraphBreak(place="", reason=reason_in_words(str(refused)))]
+    missing = max(0, needed - len(found))
+    return (*found, *[GraphBreak(place="", reason="the code between is not captured")] * missing)

@@ -1,0 +1,367 @@
+"""Somebody's own code from its name to a captured chain that is ready to be run.
+
+What is captured is made on tensors without memory; what runs is made anew from the seed. Where the
+code cannot be captured so, it is run on real inputs and captured as it runs.
+"""
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from explorer.chains.descriptor import Chain
+from explorer.chains.input_text import bound as bound_text
+from explorer.chains.own import read_init, read_inputs, read_name
+from explorer.engine.bound import BoundFunction
+from explorer.engine.capture import Captured, fake_tensors
+from explorer.engine.chain_functions.base import InputSpec
+from explorer.engine.graph_breaks import is_users
+from explorer.engine.graph_builder import CaptureError
+from explorer.engine.own_code.arguments import (
+    Arguments,
+    empty_tensor,
+    from_example,
+    from_text,
+    no_inputs,
+    parameters_of,
+    plain,
+    random_tensor,
+)
+from explorer.engine.own_code.calm import Calm, calm_of
+from explorer.engine.own_code.construct import constructor_arguments, convert
+from explorer.engine.own_code.errors import IsOwn, told_by_line
+from explorer.engine.own_code.load import Target, load_target
+from explorer.engine.own_code.pieces import capture_pieces
+from explorer.engine.own_code.whole import Whole, capture_whole, held_tensors
+from explorer.model.errors import UsageError
+from explorer.model.opgraph import OpKind
+from explorer.model.own_code import OwnCode
+from explorer.model.run import Direction, Scalar
+
+_MOST_SOURCE = 20_000
+_EXAMPLE = "example_inputs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callee:
+    """Code with its arguments.
+
+    Attributes:
+        target: A function or module.
+        arguments: Of a call.
+        notes: What a person should know of it.
+    """
+
+    target: Any
+    arguments: Arguments
+    notes: tuple[str, ...] = ()
+
+
+MakeCallee = Callable[[int, bool], Callee]
+"""Makes the code from a seed; on tensors without memory if the second argument says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnCaptured:
+    """Own code, captured.
+
+    Attributes:
+        captured: Its graph.
+        make: Makes it anew.
+        is_own: Which files are the user's.
+        input_specs: The inputs of the graph, those of a backward pass left out.
+        whole: What was captured, None if it was captured in pieces.
+        source: The code's text.
+        notes: What every run should say.
+    """
+
+    captured: Captured
+    make: MakeCallee
+    is_own: IsOwn
+    input_specs: dict[str, InputSpec]
+    whole: Whole | None = None
+    source: str | None = None
+    notes: tuple[str, ...] = ()
+    _calm: list[Calm] = field(default_factory=list)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether it draws random numbers."""
+        return any(op.kind is OpKind.RANDOM for op in self.captured.graph.ops)
+
+    def ready(
+        self, device: torch.device, seed: int
+    ) -> tuple[BoundFunction, dict[str, torch.Tensor]]:
+        """The code with its inputs on a device, and these by name.
+
+        Raises:
+            OwnCodeError: The code raised something while it was made.
+        """
+        bound = bound_of(self.make(seed, False), self.captured.differentiated)
+        inputs = {}
+        constants = {} if self.whole is None else self.whole.constants
+        for name in self.input_specs:
+            value = bound.held.get(name)
+            if value is None:
+                value = constants[name] if name in constants else _attribute(bound.target, name)
+            inputs[name] = value.detach() if name in bound.held else value.detach().to(device)
+        return bound, inputs
+
+    def calm(self) -> Calm:
+        """The code without its randomness.
+
+        Raises:
+            NoReferenceError: It cannot be taken out.
+        """
+        if not self._calm:
+            self._calm.append(calm_of(self.captured, self.whole))
+        return self._calm[0]
+
+
+def capture_own(
+    chain: Chain,
+    parameters: Mapping[str, Scalar],
+    own: OwnCode,
+    direction: Direction,
+    device: torch.device,
+) -> OwnCaptured:
+    """Load code by its name and capture it.
+
+    Args:
+        chain: Its descriptor; the id is the name.
+        parameters: Of its texts, defaults filled in.
+        own: How it is called.
+        direction: Whether a backward pass is wanted as well.
+        device: Where it is to run.
+
+    Raises:
+        UsageError: It is not there, or is called with other arguments than it takes.
+        OwnCodeError: It raised something; the sentence names its line.
+    """
+    target = load_target(chain.id)
+    make = _maker(target, own, parameters, device)
+    return capture_callee(
+        make, direction, device, is_own=target.is_own, source=_source_text(target.found)
+    )
+
+
+def capture_callee(
+    make: MakeCallee,
+    direction: Direction,
+    device: torch.device,
+    *,
+    is_own: IsOwn = is_users,
+    source: str | None = None,
+) -> OwnCaptured:
+    """Capture code that can be made; see :func:`capture_own`."""
+    trains = direction is Direction.FORWARD_BACKWARD
+    whole: Whole | None = None
+    try:
+        with fake_tensors():
+            callee = make(0, True)
+        frozen = {n for n, t in held_tensors(callee.target) if not t.requires_grad}
+        held = {n: t for n, t in held_tensors(callee.target)}
+        named = {**held, **callee.arguments.tensors(list(held))}
+
+        def wanted(name: str) -> bool:
+            value = named.get(name)
+            return value is not None and value.is_floating_point() and name not in frozen
+
+        whole = capture_whole(
+            callee.target, callee.arguments, device=device, is_shown=is_own,
+            wanted=wanted if trains else None,
+        )  # fmt: skip
+        captured, notes = whole.captured, callee.notes
+    except UsageError:
+        raise
+    except Exception as refused:
+        # Whatever export or a constructor without memory does not take: then it is run.
+        captured, notes = _by_running(make, device, is_own, refused)
+    if trains:
+        _check_trains(captured, whole)
+    return OwnCaptured(
+        captured=captured,
+        make=make,
+        is_own=is_own,
+        input_specs=_specs(captured),
+        whole=whole,
+        source=source,
+        notes=notes,
+    )
+
+
+def _by_running(
+    make: MakeCallee, device: torch.device, is_own: IsOwn, refused: Exception
+) -> tuple[Captured, tuple[str, ...]]:
+    callee = make(0, False)
+    with told_by_line("running it", is_own):
+        captured = capture_pieces(bound_of(callee), device=device, is_shown=is_own, refused=refused)
+    return captured, callee.notes
+
+
+def _check_trains(captured: Captured, whole: Whole | None) -> None:
+    """Make sure that a backward pass was captured.
+
+    Raises:
+        UsageError: It could not be.
+    """
+    if whole is None:
+        first = captured.graph.breaks[0]
+        place = f" at {first.place}" if first.place else ""
+        raise UsageError(
+            f"The backward pass is captured of code that is one graph, and this one breaks{place}: "
+            f"{first.reason}. Leave --backward out, or mend the break."
+        )
+    if not captured.differentiated:
+        raise UsageError(
+            "There is nothing to differentiate: no result depends on a floating-point input or "
+            "parameter; leave --backward out."
+        )
+
+
+def bound_of(callee: Callee, differentiated: tuple[str, ...] = ()) -> BoundFunction:
+    """Code ready to be called; tensors whose gradients are wanted become leaves."""
+    target = callee.target
+    held = {name: tensor for name, tensor in held_tensors(target)}
+    held |= callee.arguments.tensors(list(held))
+    for name, tensor in held.items():
+        if name in differentiated:
+            tensor.requires_grad_()
+    buffers: tuple[tuple[torch.nn.Module, str, torch.Tensor], ...] = ()
+    if isinstance(target, torch.nn.Module):
+        buffers = tuple(
+            (owner, name, tensor)
+            for owner in target.modules()
+            for name, tensor in owner._buffers.items()
+            if tensor is not None
+        )
+    return BoundFunction(
+        target=target,
+        args=callee.arguments.args,
+        kwargs=callee.arguments.kwargs,
+        held=held,
+        rebuilt=callee.arguments.rebuilt,
+        n_parameters=len(held) - len(callee.arguments.tensors()),
+        buffers=buffers,
+    )
+
+
+def _specs(captured: Captured) -> dict[str, InputSpec]:
+    placeholders = [n for n in captured.graph_module.graph.nodes if n.op == "placeholder"]
+    inputs = [t.id for t in captured.graph.tensors if t.role.value == "input"]
+    return {
+        name: InputSpec(shape=tuple(node.meta["val"].shape), dtype=node.meta["val"].dtype)
+        for name, node in zip(inputs, placeholders, strict=True)
+        if name not in captured.tangents
+    }
+
+
+def _attribute(target: Any, path: str) -> torch.Tensor:
+    """A tensor that a module holds as a plain attribute.
+
+    Raises:
+        CaptureError: It does not.
+    """
+    value = target
+    for name in path.split("."):
+        value = getattr(value, name, None)
+    if not isinstance(value, torch.Tensor):
+        raise CaptureError(f"The tensor {path}, which the code uses, was not found in it.")
+    return value
+
+
+def _maker(
+    target: Target, own: OwnCode, parameters: Mapping[str, Scalar], device: torch.device
+) -> MakeCallee:
+    inputs, init = bound_text(read_inputs(own), parameters), bound_text(read_init(own), parameters)
+    where = read_name(target.name).where
+
+    def make(seed: int, is_fake: bool) -> Callee:
+        with told_by_line(f"making {target.name}", target.is_own):
+            torch.manual_seed(seed)
+            called = _made(target.found, init, device)
+            if inputs:
+                generator = None if is_fake else torch.Generator(device).manual_seed(seed)
+                arguments = from_text(
+                    called,
+                    inputs,
+                    lambda _name, tensor: (
+                        empty_tensor(tensor, device)
+                        if generator is None
+                        else random_tensor(tensor, device, generator)
+                    ),
+                )
+            else:
+                arguments = _example(target, called, device, where)
+        if not isinstance(called, torch.nn.Module):
+            return Callee(target=called, arguments=arguments, notes=arguments.notes)
+        called.train(own.training)
+        notes = (*arguments.notes, *_cast(called, arguments))
+        return Callee(target=called, arguments=arguments, notes=notes)
+
+    return make
+
+
+def _made(found: Any, init: Mapping[str, Any], device: torch.device) -> Any:
+    """The function itself, or a module of the class."""
+    values = {name: plain(value) for name, value in init.items()}
+    if isinstance(found, type):
+        arguments = constructor_arguments(found, values)
+        with torch.device(device):
+            made = found(**arguments)
+        convert(made, device, None)
+        return made
+    if values:
+        raise UsageError(
+            "--init gives a constructor's arguments, and this is no class; give a function's "
+            "arguments by --input."
+        )
+    if isinstance(found, torch.nn.Module):
+        found = copy.deepcopy(found)
+        convert(found, device, None)
+    return found
+
+
+def _example(target: Target, called: Any, device: torch.device, where: str) -> Arguments:
+    """What the file's own ``example_inputs()`` gives.
+
+    Raises:
+        UsageError: It has none, and the code takes something.
+    """
+    example = getattr(target.module, _EXAMPLE, None)
+    names = [
+        name
+        for name, p in parameters_of(called).items()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    if not callable(example):
+        raise no_inputs(target.name, called, where)
+    with torch.device(device):
+        given = example()
+    return from_example(given, names).mapped(lambda tensor: tensor.detach().to(device))
+
+
+def _cast(module: torch.nn.Module, arguments: Arguments) -> tuple[str, ...]:
+    """Give a module the floating dtype of its inputs, if they have one in common."""
+    dtypes = {t.dtype for t in arguments.tensors().values() if t.is_floating_point()}
+    own = {p.dtype for p in module.parameters() if p.is_floating_point()}
+    if len(dtypes) != 1 or not own or own == dtypes:
+        return ()
+    [dtype] = dtypes
+    if dtype.itemsize < 2:
+        return ()
+    convert(module, None, dtype)
+    name = str(dtype).removeprefix("torch.")
+    return (f"The module's parameters were cast to {name}, the dtype of its inputs.",)
+
+
+def _source_text(found: Any) -> str | None:
+    """The text of a function or class, cut where it is very long."""
+    what = found if inspect.isroutine(found) or isinstance(found, type) else type(found)
+    try:
+        return inspect.getsource(inspect.unwrap(what))[:_MOST_SOURCE]
+    except (OSError, TypeError):
+        return None
