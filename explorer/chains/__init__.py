@@ -6,11 +6,18 @@ A new chain is one entry in ``CHAINS`` and one function in ``engine/chain_functi
 from explorer.chains.adam import ADAM
 from explorer.chains.attention import ATTENTION
 from explorer.chains.attention_scores import ATTENTION_SCORES
+from explorer.chains.bias_dropout_residual import BIAS_DROPOUT_RESIDUAL
+from explorer.chains.bias_gelu import BIAS_GELU
+from explorer.chains.cross_entropy import CROSS_ENTROPY
 from explorer.chains.descriptor import Chain
 from explorer.chains.elementwise import ELEMENTWISE
+from explorer.chains.geglu import GEGLU
+from explorer.chains.layernorm import LAYERNORM
 from explorer.chains.layernorm_gelu import LAYERNORM_GELU
+from explorer.chains.residual_layernorm import RESIDUAL_LAYERNORM
 from explorer.chains.residual_rmsnorm import RESIDUAL_RMSNORM
 from explorer.chains.rmsnorm import RMSNORM
+from explorer.chains.rotary import ROTARY
 from explorer.chains.swiglu import SWIGLU
 from explorer.model.errors import UsageError
 
@@ -21,8 +28,15 @@ CHAINS: dict[str, Chain] = {
         ATTENTION_SCORES,
         RMSNORM,
         RESIDUAL_RMSNORM,
+        LAYERNORM,
+        RESIDUAL_LAYERNORM,
         LAYERNORM_GELU,
+        BIAS_GELU,
+        BIAS_DROPOUT_RESIDUAL,
         SWIGLU,
+        GEGLU,
+        ROTARY,
+        CROSS_ENTROPY,
         ADAM,
         ELEMENTWISE,
     )

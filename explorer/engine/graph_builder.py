@@ -14,8 +14,9 @@ import torch
 from explorer.chains.descriptor import OpName
 from explorer.engine.chain_functions.base import DTYPE_NAMES
 from explorer.engine.joint import place_of
-from explorer.engine.op_facts import flops_of, is_view, kind_of
+from explorer.engine.op_facts import flops_of, is_view, kind_of, reads_nothing
 from explorer.engine.prepared import CapturedNode
+from explorer.engine.tensor_parts import parts_read, reachable_bytes
 from explorer.model.errors import ExplorerError
 from explorer.model.opgraph import Op, OpKind
 from explorer.model.tensor import Tensor, TensorRole
@@ -107,7 +108,9 @@ class GraphBuilder:
             )
         kind = kind_of(node.target)
         line, text = self._source(node)
-        reads = tuple(dict.fromkeys(self._tensor_of(argument) for argument in node.all_input_nodes))
+        arguments = [] if reads_nothing(node.target) else node.all_input_nodes
+        held = [(argument, self.tensors[self._tensor_of(argument)]) for argument in arguments]
+        reads = tuple(dict.fromkeys(tensor.id for _, tensor in held))
         writes = self._results(node, name, kind, result_names)
         self.ops.append(
             Op(
@@ -120,6 +123,7 @@ class GraphBuilder:
                 detail=name.detail,
                 source_line=text,
                 is_backward=is_backward,
+                parts=parts_read(node, held),
             )
         )
         self.nodes.append(
@@ -178,15 +182,12 @@ class GraphBuilder:
         return tensor_id
 
     def _add_tensor(self, name: str, value: torch.Tensor, role: TensorRole) -> None:
-        n_elements = 1
-        for size, stride in zip(value.shape, value.stride(), strict=True):
-            n_elements *= size if stride else 1
         self.tensors[name] = Tensor(
             id=name,
             name=name,
             shape=tuple(value.shape),
             dtype=DTYPE_NAMES[value.dtype],
-            n_bytes=n_elements * value.dtype.itemsize,
+            n_bytes=reachable_bytes(value),
             role=role,
         )
 

@@ -18,6 +18,21 @@ class OpKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TensorPart:
+    """What an op reads of a tensor that it does not read whole.
+
+    Attributes:
+        tensor: Id of the tensor.
+        part: Says which part; of two reads with the same words the second is no other part.
+        n_bytes: Bytes of it.
+    """
+
+    tensor: str
+    part: str
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Op:
     """One ATen operator of the chain.
 
@@ -33,6 +48,7 @@ class Op:
         source_place: Where that line stands, ``file.py:12``, of code that is not built in.
         is_backward: It belongs to the backward pass.
         piece: Which of the graphs it is in that graph breaks leave, from 0 on.
+        parts: Of the tensors that it reads, what it reads of those that it does not read whole.
     """
 
     name: str
@@ -46,6 +62,7 @@ class Op:
     source_place: str | None = None
     is_backward: bool = False
     piece: int = 0
+    parts: tuple[TensorPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """What a fusion plan would read and write if every group became exactly one kernel: ``planned``.
 
-Each tensor from outside a group is read once, each result that is needed outside is written once.
+Each tensor from outside a group is read once, or as much of it as its ops look at, and each result
+that is needed outside is written once.
 What Inductor makes of a group may differ; that is what measuring is for.
 """
 
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from explorer.model.fusion import FusionPlan
 from explorer.model.opgraph import Op, OpGraph
 from explorer.model.run import Access
-from explorer.model.tensor import TensorRole
+from explorer.model.tensor import Tensor, TensorRole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +54,13 @@ def planned_bytes(graph: OpGraph, plan: FusionPlan) -> tuple[int, int]:
 def _kernel(graph: OpGraph, ops: Sequence[Op]) -> PlannedKernel:
     inside = {op.name for op in ops}
     made: dict[str, None] = {}
-    read: dict[str, int] = {}
+    readers: dict[str, list[Op]] = {}
     for op in ops:
         for tensor in op.reads:
             if tensor not in made:
-                read[tensor] = graph.tensor(tensor).n_bytes
+                readers.setdefault(tensor, []).append(op)
         made.update(dict.fromkeys(op.writes))
+    read = {t: _bytes_read(graph.tensor(t), by) for t, by in readers.items()}
     written = {t: graph.tensor(t).n_bytes for t in made if _leaves(graph, t, inside)}
     return PlannedKernel(
         ops=tuple(op.name for op in ops),
@@ -70,6 +72,17 @@ def _kernel(graph: OpGraph, ops: Sequence[Op]) -> PlannedKernel:
             t for t in made if t not in written and any(t in op.reads for op in ops)
         ),
     )
+
+
+def _bytes_read(tensor: Tensor, readers: Sequence[Op]) -> int:
+    """What some ops read of a tensor together: each part once, and no more than all of it."""
+    parts: dict[str, int] = {}
+    for op in readers:
+        own = {part.part: part.n_bytes for part in op.parts if part.tensor == tensor.id}
+        if not own:
+            return tensor.n_bytes
+        parts.update(own)
+    return min(tensor.n_bytes, sum(parts.values()))
 
 
 def _leaves(graph: OpGraph, tensor: str, inside: set[str]) -> bool:

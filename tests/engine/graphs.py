@@ -18,6 +18,8 @@ CPU = torch.device("cpu")
 SMALL = {
     "attention": {"heads": 2, "seq_len": 64, "head_dim": 16},
     "attention-scores": {"heads": 2, "seq_len": 64},
+    "rotary": {"batch": 1, "heads": 2, "seq_len": 16, "head_dim": 8},
+    "cross-entropy": {"rows": 16, "vocabulary": 64},
     "elementwise": {"elements": 256, "k": 5},
     "adam": {"elements": 256},
 }
@@ -44,16 +46,18 @@ def ops_of(chain: str) -> list[str]:
 def random_plans(chain: str, count: int) -> Iterator[FusionPlan]:
     """Random partitions into few and into many groups, legal or not, always the same ones.
 
-    Each comes once, so that a short chain has fewer than were asked for.
+    Every other one cuts the chain's order into pieces, which is always legal: of a long chain's ops
+    hardly any others are. Each comes once, so that a short chain has fewer than were asked for.
     """
     ops = ops_of(chain)
     seen: set[FusionPlan] = set()
     for seed in range(count):
         draw = random.Random(seed)
-        most = 1 + seed % len(ops)
+        most = 1 + seed // 2 % len(ops)
         groups: dict[int, list[str]] = {}
-        for op in ops:
-            groups.setdefault(draw.randrange(most), []).append(op)
+        drawn = [draw.randrange(most) for _ in ops]
+        for op, group in zip(ops, sorted(drawn) if seed % 2 else drawn, strict=True):
+            groups.setdefault(group, []).append(op)
         plan = plan_of(ops, groups.values())
         if plan not in seen:
             seen.add(plan)

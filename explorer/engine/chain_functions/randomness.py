@@ -17,9 +17,6 @@ from explorer.model.run import DistributionCheck
 
 SIGMAS = 5.0
 """Standard deviations of a sum of independent draws: one false alarm in 1.7 million."""
-KEPT_NAME = "share of probabilities kept, 1 − p"
-VALUES_NAME = "largest error of a kept probability, same mask"
-NOT_FINITE_NAME = "probabilities that are no finite number"
 
 LOOK_BYTES = 8 << 20
 """Of a slice of the truth while dropout is checked: small, so that several heads are looked at."""
@@ -41,11 +38,15 @@ class Dropout:
         p: Share that the chain asks to drop.
         resolution: Step of the random numbers that are compared with it, 0 if too fine to matter.
         dtype: Of what is dropped.
+        one: What is dropped, as a word.
+        many: The same for several.
     """
 
     p: float
     resolution: float
     dtype: torch.dtype
+    one: str = "probability"
+    many: str = "probabilities"
 
     @property
     def keep(self) -> float:
@@ -92,7 +93,7 @@ def kept_check(dropout: Dropout, n_kept: int, n: int) -> DistributionCheck:
     """Whether the share kept is one that the implementation may come to."""
     observed = n_kept / n
     rate = dropout.realised(observed)
-    made = check(KEPT_NAME, rate, observed, spread(rate, n))
+    made = check(f"share of {dropout.many} kept, 1 − p", rate, observed, spread(rate, n))
     return DistributionCheck(
         name=made.name,
         expected=made.expected,
@@ -168,10 +169,12 @@ class Kept:
         rates = {self.dropout.keep, self.dropout.realised(self.n_kept / max(self.n, 1))}
         error = min(self._errors.get(rate, 0.0) for rate in rates)
         allowed = allowed_error(self.eager_error, self.largest, self.dropout.dtype)
-        found = check(VALUES_NAME, 0.0, error, allowed)
+        name = f"largest error of a kept {self.dropout.one}, same mask"
+        found = check(name, 0.0, error, allowed)
         if not self.not_finite:
             return (found,)
-        return (found, check(NOT_FINITE_NAME, 0.0, float(self.not_finite), 0.0))
+        name = f"{self.dropout.many} that are no finite number"
+        return (found, check(name, 0.0, float(self.not_finite), 0.0))
 
     def kept_check(self) -> DistributionCheck:
         """Whether the share kept is right."""

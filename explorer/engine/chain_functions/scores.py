@@ -8,7 +8,7 @@ from typing import cast
 
 import torch
 
-from explorer.engine.chain_functions.base import InputSpec, stored_dtype, Parameters
+from explorer.engine.chain_functions.base import InputSpec, Parameters, stored_dtype
 from explorer.model.run import Scalar
 
 
@@ -78,22 +78,39 @@ def filled(
 def row_parts(s: ScoreSettings, max_bytes: int) -> Iterator[tuple[int, int, slice]]:
     """Some rows of one head at a time, so that three fp64 tensors of them stay in a budget.
 
-    Shuffled, so that a reference cut short still looks at every head and every region.
-
     Args:
         s: Sizes.
         max_bytes: The budget; at least one row is taken whatever it holds.
     """
-    rows = max(1, min(s.seq_len, max_bytes // (3 * 8 * s.seq_len)))
+    return head_parts(
+        s.batch, s.heads, s.seq_len, bytes_a_row=3 * 8 * s.seq_len, max_bytes=max_bytes
+    )
+
+
+def head_parts(
+    batch: int, heads: int, rows: int, *, bytes_a_row: int, max_bytes: int
+) -> Iterator[tuple[int, int, slice]]:
+    """Some rows of one head at a time.
+
+    Shuffled, so that a reference cut short still looks at every head and every region.
+
+    Args:
+        batch: Sequences.
+        heads: Of each.
+        rows: Of each head.
+        bytes_a_row: What is held for one.
+        max_bytes: The budget; at least one row is taken whatever it holds.
+    """
+    step = max(1, min(rows, max_bytes // bytes_a_row))
     places = [
-        (batch, head, start)
-        for batch in range(s.batch)
-        for head in range(s.heads)
-        for start in range(0, s.seq_len, rows)
+        (sequence, head, start)
+        for sequence in range(batch)
+        for head in range(heads)
+        for start in range(0, rows, step)
     ]
     random.Random(0).shuffle(places)
-    for batch, head, start in places:
-        yield batch, head, slice(start, min(start + rows, s.seq_len))
+    for sequence, head, start in places:
+        yield sequence, head, slice(start, min(start + step, rows))
 
 
 def without_dropout(parameters: Parameters) -> dict[str, Scalar]:

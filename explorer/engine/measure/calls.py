@@ -13,7 +13,7 @@ import torch
 
 from explorer.engine.chain_functions.base import DTYPE_NAMES
 from explorer.engine.measure.generated import Pointer
-from explorer.engine.op_facts import is_view
+from explorer.engine.op_facts import is_view, picks, reads_nothing
 
 _OVERWRITING = {
     "bernoulli_", "cauchy_", "copy_", "exponential_", "fill_", "geometric_", "log_normal_",
@@ -161,9 +161,11 @@ def aten_touches(
         for tensor in _tensors(given, device_type):
             use = use_of(tensor)
             identity = (use.storage, tensor.data_ptr(), use.shape, tuple(tensor.stride()))
-            if not overwrites and identity not in seen:
+            if not (overwrites or reads_nothing(operator) or identity in seen):
                 seen.add(identity)
-                reads.append(Touch(use=use, is_write=False))
+                picked = picks(operator) and place == 0 and isinstance(result, torch.Tensor)
+                n_bytes = min(use.n_bytes, reachable_bytes(result)) if picked else None
+                reads.append(Touch(use=use, is_write=False, n_bytes=n_bytes))
             if is_written:
                 writes.append(Touch(use=use, is_write=True, is_fresh=overwrites))
     known = {touch.use.storage for touch in (*reads, *writes)}

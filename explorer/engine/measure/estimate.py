@@ -205,7 +205,7 @@ def _compiled_own_bytes(ops: tuple[Op, ...], graph: OpGraph, *, on_cuda: bool) -
     """
     reduced = [graph.tensor(op.writes[0]) for op in ops if op.kind is OpKind.REDUCTION]
     if on_cuda:
-        if all(result.shape[-1] <= _PERSISTENT_ROW for result in reduced):
+        if all(math.prod(result.shape[-1:]) <= _PERSISTENT_ROW for result in reduced):
             return 0
         results = [graph.tensor(op.writes[0]) for op in ops if op.kind is OpKind.RANDOM]
     else:
