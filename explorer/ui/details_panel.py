@@ -12,6 +12,7 @@ from explorer.ui.state import drawn, place_of
 from explorer.ui.status_line import ElidedLabel
 from explorer.ui.store import Store
 from explorer.ui.sweep_panel import SweepPanel
+from explorer.ui.sweep_switch import SweepKind
 from explorer.ui.theme import Theme
 from explorer.ui.timeline_view import TimelineView
 from explorer.ui.turns import Turns
@@ -85,6 +86,7 @@ class DetailsPanel(Panel):
         self.kernels.launch_selected.connect(store.pick_launch)
         self.fusion.launch_selected.connect(store.pick_launch)
         self.sweep.hint_changed.connect(self._show_words)
+        store.param_sweep_requested.connect(self._on_param_sweep)
         self.tabs.currentChanged.connect(self._on_tab)
 
     def _show_runs(self) -> None:
@@ -148,6 +150,11 @@ class DetailsPanel(Panel):
         self._show_kernels()
         self._show_fusion()
         self._show_words()
+
+    def _on_param_sweep(self) -> None:
+        """Who has a parameter swept wants to see it, wherever that was asked for."""
+        self.sweep.show_kind(SweepKind.PARAMETER)
+        self.tabs.setCurrentIndex(SWEEP_TAB)
 
     def _set_theme(self, theme: Theme) -> None:
         self.timeline.set_theme(theme)

@@ -9,7 +9,8 @@ from explorer.model.device import Ceilings
 from explorer.model.roofline import Roof, RooflinePoint, roofline_point, roofs
 from explorer.model.run import Run
 from explorer.model.units import format_flops_rate, format_rate, three_digits
-from explorer.ui.words import run_color_name, run_title
+from explorer.ui.run_names import title_among
+from explorer.ui.words import run_color_name
 
 FLOPS_UNITS = ((1e15, "PFLOP/s"), (1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"))
 
@@ -95,7 +96,7 @@ def picture_of(runs: Sequence[Run], shown: int) -> RooflinePicture:
         marks=tuple(
             Mark(
                 place=place,
-                title=run_title(each),
+                title=title_among(each, runs),
                 color=run_color_name(each),
                 point=point,
                 on_path=each is run or each is base,

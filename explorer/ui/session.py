@@ -1,6 +1,6 @@
 """Joins the store and the worker: what the user wants becomes requests, replies become state."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ from explorer.ui.store import Store
 from explorer.ui.worker_process import WorkerProcess
 
 if TYPE_CHECKING:
+    from explorer.ui.point_sweep import PointSweep
     from explorer.ui.sweeping import Sweeping
 
 SWEEP_TIMING_S = 0.3
@@ -55,7 +56,7 @@ class Session(QObject):
         self._shows_next = False
         self._plan_to_show: str | None = None
         self._drawn_before: tuple[str, Mapping[str, FusionPlan]] = ("", {})
-        self._sweeping: Sweeping | None = None
+        self._sweeping: Sweeping | PointSweep | None = None
         self._capture_timer = QTimer(self, interval=CAPTURE_DELAY_MS, singleShot=True)
         self._capture_timer.timeout.connect(self._capture)
         worker.starting.connect(self._update_phase)
@@ -67,6 +68,8 @@ class Session(QObject):
         store.device_changed.connect(self._update_phase)
         store.direction_changed.connect(self._capture_timer.start)
         store.sweep_requested.connect(self.sweep)
+        store.param_sweep_requested.connect(self.sweep_parameter)
+        store.cancel_requested.connect(self.cancel)
 
     def start(self) -> None:
         """Have a worker warm, so that the first run need not wait for torch's import."""
@@ -84,16 +87,50 @@ class Session(QObject):
         # Who draws a plan and runs it wants to see it, whatever else is measured beside it.
         self._plan_to_show = plan.text if plan else None
         self._shows_next = plan is None or state.shown is None
-        self._send_run(
-            RunRequest(
-                chain=state.chain,
-                parameters=self._parameters,
-                strategies=wanted,
-                device=self._device,
-                direction=state.direction,
-                own=state.own,
-            )
+        request = RunRequest(
+            chain=state.chain,
+            parameters=self._parameters,
+            strategies=wanted,
+            device=self._device,
+            direction=state.direction,
+            own=state.own,
         )
+        if state.chain_descriptor.compared is None:
+            self._send_run(request)
+            return
+        from explorer.ui.param_sweep_state import compared_points
+
+        variants = compared_points(state, request)
+        self._send_points(variants, is_comparison=True) if variants else self._send_run(request)
+
+    def sweep_parameter(self) -> None:
+        """Measure the chosen strategies over a parameter; tells why if that cannot be."""
+        # Imported when asked for: the window is on the screen sooner.
+        from explorer.ui.param_sweep_state import param_sweep_blocker, swept_points
+
+        state = self._store.state
+        blocker = param_sweep_blocker(state)
+        if blocker is not None:
+            self._store.tell(blocker)
+            return
+        request = RunRequest(
+            chain=state.chain,
+            parameters=self._parameters,
+            strategies=wanted_strategies(state),
+            device=self._device,
+            direction=state.direction,
+            own=state.own,
+        )
+        self._plan_to_show = None
+        self._shows_next = True
+        self._send_points(swept_points(state, request), is_comparison=False)
+
+    def _send_points(self, requests: Sequence[RunRequest], *, is_comparison: bool) -> None:
+        from explorer.ui.point_sweep import PointSweep
+
+        self._sweeping = PointSweep(requests, is_comparison=is_comparison)
+        self._send_run(requests[0])
+        self._store.set_progress(self._sweeping.progress())
 
     def sweep(self) -> None:
         """Measure every plan of the chosen setting that has no run; tells why if that cannot be."""
@@ -258,12 +295,42 @@ class Session(QObject):
             if isinstance(current, GraphRequest) and self._is_of_choice(current):
                 # Not tried over and over: it waits for another choice.
                 self._store.set_captured(None, reply.sentence)
+            elif self._sweeping is not None:
+                self._keep_refused(self._sweeping, reply.sentence)
             self._store.tell(reply.sentence)
-        elif isinstance(reply, RequestDone) and not is_capture:
+        elif isinstance(reply, RequestDone) and not is_capture and not self._send_next_point():
+            self._end_sweep()
             self._has_run = False
-            self._sweeping = None
             self._store.set_progress(None)
             self._update_phase()
+
+    def _keep_refused(self, sweeping: "Sweeping | PointSweep", sentence: str) -> None:
+        """A point that the worker would not begin with keeps failed runs, and the sweep goes on."""
+        abilities = self._store.state.abilities
+        if abilities is not None:
+            self._store.add_runs(sweeping.refused(sentence, abilities), show=False)
+
+    def _send_next_point(self) -> bool:
+        """Send the next point of a parameter sweep; false where there is none."""
+        sweeping = self._sweeping
+        request = sweeping.next_request() if sweeping is not None else None
+        if sweeping is None or request is None:
+            return False
+        self._worker.send(request)
+        self._store.set_progress(sweeping.progress())
+        return True
+
+    def _end_sweep(self) -> None:
+        """Variants that were to be compared are shown side by side."""
+        sweeping, self._sweeping = self._sweeping, None
+        if sweeping is None or not sweeping.is_comparison:
+            return
+        from explorer.ui.side_by_side import first_pair
+
+        pair = first_pair(self._store.state, sweeping.runs)
+        if pair is not None:
+            self._store.show_run(pair[0])
+            self._store.compare_run(pair[1])
 
     def _take_run(self, run: Run) -> None:
         if self._sweeping is not None:

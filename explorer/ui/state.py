@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from explorer.chains import CHAINS
-from explorer.chains.descriptor import Chain
+from explorer.chains.descriptor import Chain, Parameter
 from explorer.chains.own import chain_of
 from explorer.model.comparison import is_comparable
 from explorer.model.device import Abilities, Device, DeviceAbility, DeviceKind, StrategyAbility
@@ -42,6 +42,8 @@ from explorer.ui.plan_state import (
 
 YOUR_PLAN = "Your fusion"
 """What the plan drawn by hand is called in lists; among the strategies it stands as ``plan``."""
+DTYPE = "dtype"
+"""The parameter whose values depend on what the device computes in."""
 PLAN_PLACE = 1
 """Its place in the list of strategies: behind the baseline."""
 
@@ -132,6 +134,8 @@ class State:
         own: How the chain's code is called, where it is not built in.
         direction: What the next run measures of it.
         parameters: Its settings.
+        swept: Name of the parameter that a sweep goes over; None for the most telling one.
+        swept_texts: What was typed as its values, by parameter.
         strategies: Specs that the next run measures, in the order they were toggled on.
         device: Id of the device chosen; None leaves it to the worker.
         runs: The session's runs, oldest first.
@@ -157,6 +161,8 @@ class State:
     own: OwnCode | None = None
     direction: Direction = Direction.FORWARD
     parameters: ParameterValues = ParameterValues()
+    swept: str | None = None
+    swept_texts: Mapping[str, str] = field(default_factory=dict)
     strategies: tuple[str, ...] = DEFAULT_SPECS
     device: str | None = None
     runs: tuple[SessionRun, ...] = ()
@@ -222,9 +228,38 @@ class State:
         return next((item for item in self.runs if item.key == key), None)
 
 
+def refused_choice(state: State, name: str, text: str) -> str:
+    """Why a value cannot be picked on the chosen device; empty if it can."""
+    parameters = state.chain_descriptor.parameters
+    found = next((each for each in parameters if each.name == name), None)
+    return dtype_reason(state, found, text.strip()) if found else ""
+
+
+def with_device(state: State, checked: ParameterValues) -> ParameterValues:
+    """The settings, with what the chosen device does not have among their errors."""
+    errors = dict(checked.errors)
+    for parameter in state.chain_descriptor.parameters:
+        reason = dtype_reason(state, parameter, checked.values.get(parameter.name))
+        if reason:
+            errors[parameter.name] = reason
+    return replace(checked, errors=errors)
+
+
 def no_backward_sentence(chain: Chain) -> str:
     """Why a chain cannot run forward and backward."""
     return f"{chain.title} runs forward only: no training step differentiates it."
+
+
+def dtype_reason(state: State, parameter: Parameter, value: object) -> str:
+    """Why the chosen device has no such type of number; empty where it has, or nobody knows."""
+    ability = state.device_ability
+    if parameter.name != DTYPE or ability is None:
+        return ""
+    lacking = (each for each in ability.dtypes if each.name == value and not each.available)
+    found = next(lacking, None)
+    if found is None:
+        return ""
+    return found.reason or f"{ability.device.name} does not compute in {value}."
 
 
 def check_parameters(chain: Chain, texts: Mapping[str, str], device: DeviceKind) -> ParameterValues:

@@ -22,6 +22,8 @@ from explorer.ui.state import (
     WorkerState,
     check_parameters,
     no_backward_sentence,
+    refused_choice,
+    with_device,
 )
 from explorer.ui.theme import THEMES, Theme
 from explorer.ui.words import run_name
@@ -52,6 +54,9 @@ class Store(QObject):
         notice_changed: The message bar has something to say, or nothing more.
         plan_changed: The fusion plan, or whether the op graph shows it, changed.
         sweep_requested: Every plan of the chosen chain is to be run.
+        swept_changed: Another parameter is to be swept, or over other values.
+        param_sweep_requested: That sweep is to be run.
+        cancel_requested: What is being run is to be given up.
         own_requested: Own code is to be opened, if the user agrees: its name and how it is called.
     """
 
@@ -73,6 +78,9 @@ class Store(QObject):
     notice_changed = Signal()
     plan_changed = Signal()
     sweep_requested = Signal()
+    swept_changed = Signal()
+    param_sweep_requested = Signal()
+    cancel_requested = Signal()
     own_requested = Signal(str, object)
 
     def __init__(self, state: State | None = None, parent: QObject | None = None) -> None:
@@ -122,6 +130,7 @@ class Store(QObject):
         direction = before if chain_of(chain, own).trains else Direction.FORWARD
         changes = kept(self._state, chain, direction)
         self._set(chain=chain, own=own, direction=direction, captured=None, **changes)
+        self._set(swept=None, swept_texts={})
         self._check_parameters({})
         self.chain_changed.emit()
         if direction is not before:
@@ -130,6 +139,7 @@ class Store(QObject):
         self.captured_changed.emit()
         self.strategies_changed.emit()
         self.plan_changed.emit()
+        self.swept_changed.emit()
 
     def set_direction(self, direction: Direction) -> None:
         """Pick what the next run measures; a chain that does not train has forward alone."""
@@ -146,13 +156,42 @@ class Store(QObject):
         self.plan_changed.emit()
 
     def set_parameter(self, name: str, text: str) -> None:
-        """Take what was typed, valid or not; an empty text means the default."""
+        """Take what was typed, valid or not; an empty text means the default.
+
+        A choice that the device does not have is refused, and told.
+        """
+        reason = refused_choice(self._state, name, text)
+        if reason:
+            self.tell(reason)
+            # Whoever showed it goes back to what counts.
+            self.parameters_changed.emit()
+            return
         texts = dict(self._state.parameters.texts)
         if text.strip():
             texts[name] = text
         else:
             texts.pop(name, None)
         self._replace_texts(texts)
+
+    def choose_swept(self, name: str) -> None:
+        """Pick the parameter that a sweep goes over."""
+        if name != self._state.swept:
+            self._set(swept=name)
+            self.swept_changed.emit()
+
+    def set_swept_text(self, name: str, text: str) -> None:
+        """Take what was typed as a sweep's values; an empty text means what is suggested."""
+        texts = {k: v for k, v in self._state.swept_texts.items() if k != name}
+        if text.strip():
+            texts[name] = text.strip()
+        if texts != self._state.swept_texts:
+            self._set(swept_texts=texts)
+            self.swept_changed.emit()
+
+    def request_param_sweep(self, name: str) -> None:
+        """Have a parameter swept over the values that were typed or are suggested."""
+        self.choose_swept(name)
+        self.param_sweep_requested.emit()
 
     def reset_parameters(self) -> None:
         """Go back to the device's defaults."""
@@ -372,7 +411,7 @@ class Store(QObject):
             state.parameters.texts if texts is None else texts,
             state.device_kind,
         )
-        self._set(parameters=checked)
+        self._set(parameters=with_device(state, checked))
 
     def _replace_texts(self, texts: dict[str, str]) -> None:
         if texts == self._state.parameters.texts:

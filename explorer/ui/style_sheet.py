@@ -41,6 +41,9 @@ QComboBox::drop-down { border: 0; width: 28px; }
 QComboBox::down-arrow { image: none; width: 0; height: 0; }
 QComboBox QAbstractItemView { background: $panel; border: 1px solid $memory_line; outline: 0;
   selection-background-color: $raised; selection-color: $text; }
+QComboBox#caption { background: transparent; border: 1px solid transparent; font-weight: 600;
+  font-size: 13px; padding: 0 2px; min-height: 18px; }
+QComboBox#caption:focus { border: 1px solid $text; padding: 0 2px; }
 QPushButton:hover, QToolButton:hover, QComboBox:hover { border: 1px solid $memory_line; }
 QPushButton:checked, QToolButton:checked { border: 1px solid $compute; color: $compute; }
 QPushButton:disabled, QToolButton:disabled, QComboBox:disabled { color: $faint; }

@@ -1,11 +1,12 @@
-"""The sweep in the window: the view fed from the store, while it is seen."""
+"""The sweeps in the window: of plans or of a parameter, fed from the store while they are seen."""
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QWidget
 from typing_extensions import override
 
 from explorer.model.run import Run
+from explorer.ui.param_sweep_panel import ParamSweepPanel
 from explorer.ui.plan_state import plan_drawn
 from explorer.ui.state import State, WorkerPhase
 from explorer.ui.store import Store
@@ -16,12 +17,13 @@ from explorer.ui.sweep_state import (
     sweep_blocker,
     swept_count,
 )
+from explorer.ui.sweep_switch import SweepKind, SweepSwitch
 from explorer.ui.sweep_view import SweepView
 from explorer.ui.turns import Turns
 
 
 class SweepPanel(QWidget):
-    """Shows the plans that did the shown run's work; a pick in it shows that run.
+    """Shows the plans that did the shown run's work, or a parameter's values; a pick shows a run.
 
     Signals:
         hint_changed: What the panel's heading should say is another.
@@ -38,9 +40,17 @@ class SweepPanel(QWidget):
         self.view = SweepView()
         self.view.run_picked.connect(self._on_run_picked)
         self.view.sweep_requested.connect(store.sweep_requested)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(self.view)
+        self.switches = tuple(SweepSwitch() for _ in range(3))
+        self.view.set_switches(*self.switches[:2])
+        self.parameter = ParamSweepPanel(store, self.switches[2])
+        self.parameter.run_picked.connect(self._on_run_picked)
+        for switch in self.switches:
+            switch.kind_picked.connect(lambda kind: self.show_kind(SweepKind(kind)))
+        self._kind: SweepKind | None = None
+        self._pages = QStackedLayout(self)
+        self._pages.setContentsMargins(0, 0, 0, 0)
+        self._pages.addWidget(self.view)
+        self._pages.addWidget(self.parameter)
         for signal in (
             store.runs_changed,
             store.shown_changed,
@@ -49,30 +59,63 @@ class SweepPanel(QWidget):
             store.parameters_changed,
             store.abilities_changed,
             store.worker_changed,
+            store.swept_changed,
+            store.chain_changed,
+            store.strategies_changed,
         ):
             signal.connect(self._refresh_soon)
-        store.theme_changed.connect(self.view.set_theme)
-        self.view.set_theme(store.theme)
+        for view in (self.view, self.parameter.view):
+            store.theme_changed.connect(view.set_theme)
+            view.set_theme(store.theme)
 
     @property
     def hint(self) -> str:
-        """How many plans, and how their numbers were taken."""
-        return self.view.hint
+        """How many plans, and how their numbers were taken; or what parameter was swept."""
+        is_parameter = self.kind is SweepKind.PARAMETER
+        return self.parameter.view.hint if is_parameter else self.view.hint
+
+    @property
+    def kind(self) -> SweepKind:
+        """What is looked at: what was picked, else what the shown run is a point of."""
+        if self._kind is not None:
+            return self._kind
+        shown = self._store.state.shown_run
+        is_point = shown is not None and shown.run.swept is not None
+        return SweepKind.PARAMETER if is_point else SweepKind.PLANS
+
+    def show_kind(self, kind: SweepKind) -> None:
+        """Look at plans, or at a parameter."""
+        self._kind = kind
+        self.refresh()
 
     def refresh(self) -> None:
         """Show what the store holds now."""
+        kind = self.kind
+        for switch in self.switches:
+            switch.show_kind(kind)
+        if kind is SweepKind.PARAMETER:
+            self._pages.setCurrentWidget(self.parameter)
+            self.parameter.refresh()
+            if self.isVisible():
+                self.parameter.view.fill_now()
+        else:
+            self._pages.setCurrentWidget(self.view)
+            self._show_plans()
+        self.hint_changed.emit()
+
+    def _show_plans(self) -> None:
         state = self._store.state
         shown = state.shown_run
         missing = missing_plans(state)
         self.view.set_start(_sentence(state), _why_not(state), len(missing), _elsewhere(state))
         current = plan_drawn(state) if state.planning else None
         self.view.set_sweep(shown_sweep(state), shown.run if shown else None, current)
-        self.hint_changed.emit()
+        if self.isVisible():
+            self.view.fill_now()
 
     @override
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.view.fill_now()
         self.refresh()
 
     def _refresh_soon(self) -> None:

@@ -147,6 +147,11 @@ class SweepView(QWidget):
             button.setAccessibleName(button.text() or "Run the plans that are missing")
             button.setAccessibleDescription(tip)
 
+    def set_switches(self, above_plot: QWidget, above_sentence: QWidget) -> None:
+        """Put something before the heading, and above the sentence that stands for a sweep."""
+        self._head.insertWidget(0, above_plot, 0, Qt.AlignmentFlag.AlignTop)
+        self._told_column.insertWidget(0, above_sentence, 0, Qt.AlignmentFlag.AlignLeft)
+
     def without_buttons(self) -> None:
         """For a picture, in which nothing can be pressed."""
         for button in (self.button, self._rest):
@@ -190,7 +195,7 @@ class SweepView(QWidget):
 
     def _filled_page(self) -> QWidget:
         page = QWidget(self)
-        head = QHBoxLayout()
+        head = self._head = QHBoxLayout()
         head.setSpacing(10)
         head.addWidget(self._heading, 1)
         head.addWidget(self._findings, 1)
@@ -220,8 +225,8 @@ class SweepView(QWidget):
 
     def _told_page(self) -> QWidget:
         page = QWidget(self)
-        column = QVBoxLayout(page)
-        column.setContentsMargins(40, 0, 40, 0)
+        column = self._told_column = QVBoxLayout(page)
+        column.setContentsMargins(0, 2, 0, 0)
         column.setSpacing(8)
         column.addStretch(1)
         column.addWidget(self._sentence)

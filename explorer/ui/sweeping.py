@@ -17,8 +17,15 @@ class Sweeping:
         self._request = request
         self._runs: list[Run] = []
         self._begun = 0
+        self.is_comparison = False
+        """Whether its runs are variants to be looked at side by side."""
         self.is_heard = False
         """Whether the present worker said anything: one that did not would die again."""
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All runs so far, failed ones included."""
+        return tuple(self._runs)
 
     @property
     def rest(self) -> RunRequest:
@@ -39,6 +46,13 @@ class Sweeping:
         """The next strategy has its run."""
         self.is_heard = True
         self._runs.append(run)
+
+    def next_request(self) -> None:
+        """All of it is one request: there is no next one."""
+
+    def refused(self, sentence: str, abilities: Abilities) -> tuple[Run, ...]:
+        """No records are made: what is said of one plan's chain holds for all of them."""
+        return ()
 
     def go_on(self) -> RunRequest | None:
         """The request for another worker after one ended; None where nothing is left."""

@@ -11,8 +11,9 @@ from explorer.model.run import Run
 from explorer.model.timeline import TimeView
 from explorer.ui.painting import text_width
 from explorer.ui.plan_strip import PlanOps, plan_ops
+from explorer.ui.run_names import title_among
 from explorer.ui.theme import font
-from explorer.ui.words import compared_words, end_label, run_title, verdict_color_name
+from explorer.ui.words import compared_words, end_label, verdict_color_name
 
 if TYPE_CHECKING:
     from explorer.model.lanes import Lane, Row
@@ -201,7 +202,7 @@ def _lane_labels(lane: "Lane", runs: Sequence[Run]) -> LaneLabels:
     time, found = end_label(lane.run, runs, lane.schedule)
     compared, verdict = compared_words(lane.run, found)
     return LaneLabels(
-        title=run_title(lane.run),
+        title=title_among(lane.run, runs),
         time=time,
         compared=compared,
         compared_color=verdict_color_name(verdict),

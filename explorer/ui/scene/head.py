@@ -9,10 +9,11 @@ from explorer.model.run import Direction, Pedigree, Run
 from explorer.model.streams import StreamKind
 from explorer.model.units import format_bytes, format_us, split_us
 from explorer.ui.painting import CENTER, RIGHT
+from explorer.ui.run_names import title_among
 from explorer.ui.scene.canvas import Canvas
 from explorer.ui.scene.layout import Lane, Layout
 from explorer.ui.scene.numbers import out_of
-from explorer.ui.words import direction_words, run_title, setting_text
+from explorer.ui.words import direction_words, setting_text
 
 _TITLE_PX = 16.0
 _LANE_TITLE_PX = 14.0
@@ -21,8 +22,16 @@ _SETTING_PX = 13.5
 _TITLE_GAP = 10.0
 
 
-def draw_title(canvas: Canvas, lane: Lane, recorded: bool, alone: bool) -> None:
-    """Chain and strategy; where a run was recorded elsewhere, a badge of the same size."""
+def draw_title(canvas: Canvas, lane: Lane, recorded: bool, runs: Sequence[Run]) -> None:
+    """Chain and strategy; where a run was recorded elsewhere, a badge of the same size.
+
+    Args:
+        canvas: To draw on.
+        lane: The run's.
+        recorded: Whether it was measured elsewhere.
+        runs: All that are side by side, this one among them.
+    """
+    alone = len(runs) == 1
     rect, u = QRectF(lane.title), canvas.u
     px = _TITLE_PX if alone else _LANE_TITLE_PX
     run = lane.schedule.run
@@ -30,7 +39,7 @@ def draw_title(canvas: Canvas, lane: Lane, recorded: bool, alone: bool) -> None:
         # Side by side there is no room for the vendor, without which the device is still plain.
         device = run.device.name if alone else run.device.name.removeprefix("NVIDIA ")
         width = canvas.text_width("RECORDED", px, 700) + 18 * u
-        taken = width + canvas.text_width(strategy_words(run), px, 700) + 23 * u
+        taken = width + canvas.text_width(strategy_words(run, runs), px, 700) + 23 * u
         origins = (f"{device}  ·  {run.created_at[:10]}", device)
         # The strategy's name comes before where and when it ran, which the window's foot says too.
         fitting = (o for o in origins if canvas.text_width(o, px, 600) + taken <= rect.width())
@@ -40,19 +49,20 @@ def draw_title(canvas: Canvas, lane: Lane, recorded: bool, alone: bool) -> None:
         canvas.box(badge, 6, fill=canvas.color("write"))
         canvas.text(badge, "RECORDED", px, "on_accent", weight=700, align=CENTER)
         rect.setRight(badge.left() - 14 * u)
-    for words, size, color, weight in _title_parts(canvas, run, px, alone, rect.width()):
+    for words, size, color, weight in _title_parts(canvas, run, px, runs, rect.width()):
         used = canvas.text(rect, words, size, color, weight=weight)
         rect.setLeft(rect.left() + used + _TITLE_GAP * u)
 
 
 def _title_parts(
-    canvas: Canvas, run: Run, px: float, alone: bool, width: float
+    canvas: Canvas, run: Run, px: float, runs: Sequence[Run], width: float
 ) -> list[tuple[str, float, str, int]]:
     """Chain, strategy and setting as words, size, colour and weight: as much as fits.
 
     The setting is worth more than the end of a long title, and the strategy more than both.
     """
-    strategy = (strategy_words(run), px, "text", 700)
+    alone = len(runs) == 1
+    strategy = (strategy_words(run, runs), px, "text", 700)
     setting = (setting_text(run), _SETTING_PX, "muted", 400)
     short = run.chain.title.partition(",")[0]
     dash = ("–", px, "muted", 600)
@@ -169,9 +179,9 @@ def _pedigree_words(lanes: Sequence[Schedule]) -> str:
     return " / ".join(pedigree.value for pedigree in found) or "unknown"
 
 
-def strategy_words(run: Run) -> str:
-    """The run's name, and what really ran where the strategy leaves it open."""
-    title, backend = run_title(run), run.strategy.backend
+def strategy_words(run: Run, beside: Sequence[Run] = ()) -> str:
+    """The run's name, what tells it apart, and what really ran where the strategy says not."""
+    title, backend = title_among(run, beside or (run,)), run.strategy.backend
     return f"{title} ({backend})" if backend and backend not in title else title
 
 

@@ -81,10 +81,10 @@ def still_steps(
     draw_face(canvas, layout.frame.rect, options.framed)
     if playback.total_us:
         draw_legend(canvas, layout, playback)
-    alone = len(layout.lanes) == 1
+    runs = [lane.schedule.run for lane in layout.lanes]
     for number, (lane, moment) in enumerate(zip(layout.lanes, moments, strict=True)):
         if layout.frame.has_titles:
-            draw_title(canvas, lane, options.is_badged(number), alone)
+            draw_title(canvas, lane, options.is_badged(number), runs)
         if not lane.schedule.slots:
             _draw_reason(canvas, lane)
             continue
