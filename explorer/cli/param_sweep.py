@@ -97,7 +97,7 @@ def _check_plans(chain: Chain, requests: Sequence[RunRequest]) -> None:
     """
     for request in requests:
         for spec in filter(is_plan, request.strategies):
-            check_plan(spec, chain, request.parameters, request.device)
+            check_plan(spec, chain, request.parameters, request.device, request.direction)
 
 
 def _listed(values: Sequence[Scalar]) -> str:

@@ -12,6 +12,7 @@ from explorer.model.fusion import (
     BETWEEN,
     EACH,
     INDUCTOR,
+    PRESETS,
     SWEEP,
     TRITON,
     WITHIN,
@@ -19,7 +20,8 @@ from explorer.model.fusion import (
     named_ops,
     parse_plan,
 )
-from explorer.model.run import Run, Scalar
+from explorer.model.opgraph import OF_BACKWARD
+from explorer.model.run import Direction, Run, Scalar
 from explorer.model.strategies import is_plan, is_plan_run, parse_spec, plan_spec, plan_text
 from explorer.model.sweep import plan_of_run
 
@@ -58,7 +60,13 @@ def is_sweep(spec: str) -> bool:
     return is_plan(spec) and parse_spec(spec).option == SWEEP
 
 
-def check_plan(spec: str, chain: Chain, settings: Mapping[str, Scalar], device: str) -> None:
+def check_plan(
+    spec: str,
+    chain: Chain,
+    settings: Mapping[str, Scalar],
+    device: str,
+    direction: Direction = Direction.FORWARD,
+) -> None:
     """Make sure that a plan's text can be read, as far as that takes no torch.
 
     Args:
@@ -66,6 +74,8 @@ def check_plan(spec: str, chain: Chain, settings: Mapping[str, Scalar], device: 
         chain: Whose ops it names.
         settings: Parameters that were set; the rest are a device's defaults.
         device: As on the command line.
+        direction: With a backward pass any op is taken whose name could be one of its ops, which
+            are known only once it was captured.
 
     Raises:
         UsageError: An op is unknown or named twice, or one is missing.
@@ -82,12 +92,18 @@ def check_plan(spec: str, chain: Chain, settings: Mapping[str, Scalar], device: 
         # Which ops there are is known only once it was captured, and the worker says it then.
         parse_plan(option, named_ops(option), chain.id)
         return
+    backward: tuple[str, ...] = ()
+    if direction is not Direction.FORWARD and option not in PRESETS:
+        backward = tuple(
+            dict.fromkeys(name for name in named_ops(option) if name.startswith(OF_BACKWARD))
+        )
     kinds = [kind for kind in DeviceKind if device.partition(":")[0] in (kind.value, "auto")]
     for kind in kinds:
         parameters = chain.resolve(settings, kind)
         try:
             chain.check_has(named_ops(option), parameters)
-            parse_plan(option, [op.name for op in chain.ops(parameters)], chain.id)
+            known = [op.name for op in chain.ops(parameters)]
+            parse_plan(option, [*known, *backward], chain.id)
         except UsageError:
             # Defaults that depend on the device may leave out an op on one kind alone.
             if kind is kinds[-1]:

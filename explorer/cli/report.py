@@ -103,7 +103,7 @@ def _details(run: Run, *, raw: bool) -> list[str]:
 
 def _heading(run: Run) -> list[str]:
     chain, device, versions = run.chain, run.device, run.versions
-    direction = "" if chain.direction is Direction.FORWARD else f", {chain.direction.value}"
+    direction = "" if chain.direction is Direction.FORWARD else f", {chain.direction.words}"
     settings = ", ".join(f"{name}={value}" for name, value in chain.parameters.items())
     parts = [f"torch {versions.torch}"]
     if versions.triton:

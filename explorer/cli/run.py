@@ -183,12 +183,13 @@ def make_request(options: Namespace) -> RunRequest:
             raise UsageError(f"{name} is set twice; leave one out.")
         parameters[name] = chain.parameter(name).parse(value)
     strategies = tuple(options.strategy or DEFAULT_SPECS)
+    direction = Direction.FORWARD_BACKWARD if options.backward else Direction.FORWARD
     has_sweep = False
     for spec in strategies:
         parse_spec(spec)
         if is_plan(spec):
             if not options.sweep:
-                check_plan(spec, chain, parameters, options.device)
+                check_plan(spec, chain, parameters, options.device, direction)
             has_sweep = has_sweep or is_sweep(spec)
     return RunRequest(
         chain=chain.id,
@@ -197,6 +198,6 @@ def make_request(options: Namespace) -> RunRequest:
         timing_s=SWEEP_TIMING_S if has_sweep else USUAL_TIMING_S,
         device=options.device,
         seed=options.seed,
-        direction=Direction.FORWARD_BACKWARD if options.backward else Direction.FORWARD,
+        direction=direction,
         own=own,
     )

@@ -7,6 +7,7 @@ but what eager decomposes too (``matmul`` into ``bmm``), so the nodes are what e
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -15,11 +16,11 @@ from explorer.chains.descriptor import OpName
 from explorer.engine.chain_functions.base import InputSpec
 from explorer.engine.graph_builder import CaptureError, GraphBuilder, computes
 from explorer.engine.internals import internal, settings
-from explorer.engine.joint import Joint, forward_only, holder, joint_graph
+from explorer.engine.joint import Joint, forward_only, holder, joint_graph, updated_by
 from explorer.engine.op_facts import is_view
 from explorer.engine.op_naming import numbered, operator_names
 from explorer.engine.prepared import CapturedNode, ChainFunction, Returned
-from explorer.model.opgraph import OpGraph
+from explorer.model.opgraph import OF_BACKWARD, OpGraph
 
 _UPDATES = "updates"
 """Key of ``node.meta["custom"]``, which export carries over to what becomes of a node."""
@@ -36,6 +37,7 @@ class Captured:
         tangents: Of a forward and backward pass: the inputs behind the chain's own, which are the
             gradients of its results.
         differentiated: The inputs whose gradients it makes.
+        stored: The inputs that it updates as well, without an op that is known to write there.
     """
 
     graph: OpGraph
@@ -43,11 +45,13 @@ class Captured:
     nodes: tuple[CapturedNode, ...]
     tangents: Mapping[str, InputSpec] = field(default_factory=dict)
     differentiated: tuple[str, ...] = ()
+    stored: tuple[str, ...] = ()
 
     @property
     def updated(self) -> tuple[str, ...]:
         """The inputs that the chain updates in place, in the order of the ops that do."""
-        return tuple(dict.fromkeys(node.updates for node in self.nodes if node.updates))
+        by_ops = dict.fromkeys(name for node in self.nodes for name in node.updates)
+        return (*by_ops, *(name for name in self.stored if name not in by_ops))
 
 
 class _AsModule(torch.nn.Module):
@@ -85,9 +89,14 @@ def capture(
         CaptureError: The compute nodes are not the ops named, or an input is updated in a way
             that the ops do not tell.
     """
-    program = _export(function, input_specs, device)
-    computing = [node for node in program.graph_module.graph.nodes if computes(node)]
-    updates = {node.name: _taken_mark(node) for node in computing}
+    with fake_tensors():
+        inputs = tuple(
+            torch.empty(spec.shape, dtype=spec.dtype, device=device)
+            for spec in input_specs.values()
+        )
+    program = exported(_AsModule(function), inputs, tuple(input_specs))
+    computing = computing_nodes(program)
+    updates = {node.name: taken_mark(node) for node in computing}
     if op_names is None:
         op_names = operator_names(computing, updates)
     if len(computing) != len(op_names):
@@ -97,19 +106,57 @@ def capture(
             f"{len(op_names)} ({', '.join(name.name for name in op_names)})."
         )
     _check_updates(program, updates, tuple(input_specs))
-    named = {node.name: name for node, name in zip(computing, op_names, strict=True)}
+    own_file = Path(source_file).resolve()
+    return captured_of(
+        program,
+        tuple(input_specs),
+        {node.name: name for node, name in zip(computing, op_names, strict=True)},
+        builder=GraphBuilder(
+            is_shown=lambda file: Path(file).resolve() == own_file, on_cuda=device.type == "cuda"
+        ),
+        updates=updates,
+        differentiated=differentiated,
+    )
+
+
+def computing_nodes(program: torch.export.ExportedProgram) -> list[torch.fx.Node]:
+    """The nodes of an exported graph that are ops, in order."""
+    return [node for node in program.graph_module.graph.nodes if computes(node)]
+
+
+def captured_of(
+    program: torch.export.ExportedProgram,
+    inputs: Sequence[str],
+    named: Mapping[str, OpName],
+    *,
+    builder: GraphBuilder,
+    updates: Mapping[str, tuple[str, ...]],
+    differentiated: Sequence[str] = (),
+) -> Captured:
+    """What an exported program is, with its backward pass if gradients are wanted.
+
+    Args:
+        program: Functional, see :func:`exported`.
+        inputs: What its placeholders are called, in order.
+        named: What its compute nodes are called, by name of the node.
+        builder: Takes the ops; empty.
+        updates: By compute node, the inputs that the code has it write in place.
+        differentiated: Inputs whose gradients are to be made.
+
+    Raises:
+        CaptureError: An op does not update what its name says.
+    """
     joint = forward_only(program) if not differentiated else (
-        joint_graph(program, tuple(input_specs), differentiated)
+        joint_graph(program, inputs, differentiated)
     )  # fmt: skip
-    called = {**_input_names(program, tuple(input_specs)), **{n: o.name for n, o in named.items()}}
-    builder = GraphBuilder(source_file=source_file, on_cuda=device.type == "cuda")
-    builder.add_inputs(joint.module, (*input_specs, *joint.tangents))
+    called = {**_input_names(program, inputs), **{n: o.name for n, o in named.items()}}
+    builder.add_inputs(joint.module, (*inputs, *joint.tangents))
     for node in joint.module.graph.nodes:
         if not computes(node):
             continue
         origin = joint.forward.get(node)
         if origin is not None:
-            builder.add_op(node, named[origin], updates=updates[origin])
+            builder.add_op(node, named[origin], updates=updates.get(origin, ()))
         else:
             _add_backward_op(builder, node, joint, called)
     builder.mark_outputs(joint.module)
@@ -128,20 +175,21 @@ def _add_backward_op(
 ) -> None:
     """Add an op of the backward pass: ``d_`` and the op of the forward pass that it belongs to."""
     origin = called.get(joint.backward.get(node, ""), "results")
-    name = numbered(f"d_{origin}", {op.name for op in builder.ops})
+    name = numbered(f"{OF_BACKWARD}{origin}", {op.name for op in builder.ops})
     gradients = joint.gradients.get(node, {})
     output = gradients.get(0, name)
     builder.add_op(
         node,
         OpName(name=name, detail="", output=output),
-        is_backward=True,
         result_names={place: called for place, called in gradients.items() if place},
+        gradient_of=origin,
+        adds_gradients=node in joint.added,
     )
 
 
 def _check_updates(
     program: torch.export.ExportedProgram,
-    updates: Mapping[str, str | None],
+    updates: Mapping[str, tuple[str, ...]],
     inputs: Sequence[str],
 ) -> None:
     """Compare the updates found with those that export itself tells.
@@ -151,10 +199,9 @@ def _check_updates(
     """
     nodes = {node.name: node for node in program.graph.nodes}
     called = _input_names(program, inputs)
-    last = {target: node for node, target in updates.items() if target}
+    last = {target: node for node, targets in updates.items() for target in targets}
     told = {
-        called[target]: holder(nodes[value]).name
-        for value, target in program.graph_signature.user_inputs_to_mutate.items()
+        called[target]: holder(nodes[value]).name for value, target in updated_by(program).items()
     }
     if last != told:
         raise CaptureError(
@@ -165,19 +212,24 @@ def _check_updates(
 
 def _input_names(program: torch.export.ExportedProgram, inputs: Sequence[str]) -> dict[str, str]:
     """What the chain calls its inputs, by placeholder."""
-    placeholders = [node.name for node in program.graph.nodes if node.op == "placeholder"]
-    return dict(zip(placeholders, inputs, strict=False))
+    return dict(zip((node.name for node in _placeholders(program)), inputs, strict=False))
 
 
-def _export(
-    function: ChainFunction, input_specs: Mapping[str, InputSpec], device: torch.device
+def _placeholders(program: torch.export.ExportedProgram) -> list[torch.fx.Node]:
+    return [node for node in program.graph.nodes if node.op == "placeholder"]
+
+
+def exported(
+    module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], names: Sequence[str]
 ) -> torch.export.ExportedProgram:
-    fake_tensors = internal("torch._subclasses.fake_tensor:FakeTensorMode")
-    with fake_tensors():
-        inputs = tuple(
-            torch.empty(spec.shape, dtype=spec.dtype, device=device)
-            for spec in input_specs.values()
-        )
+    """The functional graph of a module, undecomposed but for what eager takes apart as well.
+
+    Args:
+        module: Its parameters are fake tensors, if it has any.
+        inputs: Fake tensors, one for each argument.
+        names: What the placeholders are called, in order, for those that are updated; a module's
+            own come before its inputs.
+    """
     with (
         warnings.catch_warnings(),
         torch.no_grad(),
@@ -185,44 +237,52 @@ def _export(
     ):
         # Export warns of deprecations in its own code, which differ between releases.
         warnings.simplefilter("ignore")
-        program = torch.export.export(_AsModule(function), inputs, strict=True)
-        _mark_updates(program, tuple(input_specs))
+        program = torch.export.export(module, inputs, strict=True)
+        _mark_updates(program, names or [node.name for node in _placeholders(program)])
         program = program.run_decompositions(_eager_decompositions(program))
     return cast("torch.export.ExportedProgram", program)
 
 
+def fake_tensors() -> Any:
+    """Tensors that are made inside its ``with`` block have shapes and no memory."""
+    return internal("torch._subclasses.fake_tensor:FakeTensorMode")()
+
+
 def _mark_updates(program: torch.export.ExportedProgram, inputs: Sequence[str]) -> None:
-    """Note on each node that works in place which input it updates.
+    """Note on each node that works in place which inputs it updates.
 
     Decomposing makes the graph functional, and what was in place looks like any other op there.
+    A list that is partly of inputs is left out: what becomes of them is refused later.
     """
-    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
-    memory = dict(zip(placeholders, inputs, strict=False))
+    memory = dict(zip(_placeholders(program), inputs, strict=False))
     for node in program.graph.nodes:
         if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
             continue
-        changed = _changed_argument(node, node.target)
-        source = node.all_input_nodes[0] if is_view(node.target) else changed
-        if source in memory:
-            memory[node] = memory[source]
-        if changed in memory:
-            custom = {**node.meta.get("custom", {}), _UPDATES: memory[changed]}
-            node.meta["custom"] = custom
+        changed = _changed_arguments(node, node.target)
+        sources = node.all_input_nodes[:1] if is_view(node.target) else changed
+        if len(sources) == 1 and sources[0] in memory:
+            memory[node] = memory[sources[0]]
+        if changed and all(argument in memory for argument in changed):
+            updated = tuple(memory[argument] for argument in changed)
+            node.meta["custom"] = {**node.meta.get("custom", {}), _UPDATES: updated}
 
 
-def _changed_argument(node: torch.fx.Node, target: torch._ops.OpOverload) -> torch.fx.Node | None:
-    """What an operator in place writes to, and returns."""
+def _changed_arguments(
+    node: torch.fx.Node, target: torch._ops.OpOverload
+) -> Sequence[torch.fx.Node]:
+    """What an operator in place writes to, and returns: a tensor, or those of a list."""
     for value, argument in zip(node.args, target._schema.arguments, strict=False):
         if argument.alias_info is not None and argument.alias_info.is_write:
-            return value if isinstance(value, torch.fx.Node) else None
-    return None
+            values = value if isinstance(value, list | tuple) else [value]
+            return [item for item in values if isinstance(item, torch.fx.Node)]
+    return []
 
 
-def _taken_mark(node: torch.fx.Node) -> str | None:
-    """The input that a node updates; the mark is removed, since compilers hash it."""
+def taken_mark(node: torch.fx.Node) -> tuple[str, ...]:
+    """The inputs that a node updates; the mark is removed, since compilers hash it."""
     custom = dict(node.meta.get("custom") or {})
-    updates: str | None = custom.pop(_UPDATES, None)
-    if updates is not None:
+    updates: tuple[str, ...] = tuple(custom.pop(_UPDATES, ()))
+    if updates:
         node.meta["custom"] = custom
     return updates
 

@@ -2,11 +2,20 @@
 
 import dataclasses
 import math
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import torch
 
-from explorer.engine.chain_functions.base import ChainCode, stored_dtype
+from explorer.engine.capture import Captured
+from explorer.engine.chain_functions.base import (
+    ChainCode,
+    Parameters,
+    ReferenceSlice,
+    stored_dtype,
+)
+from explorer.engine.dtypes import rounding_of
+from explorer.engine.faults import NoReferenceError, first_line, is_out_of_memory
 from explorer.engine.measure.accuracy import (
     Errors,
     Reference,
@@ -15,13 +24,15 @@ from explorer.engine.measure.accuracy import (
     errors_of,
     judge,
 )
+from explorer.engine.measure.fp64 import fp64_results, longest_sum, slices_of
 from explorer.engine.prepare import capture_chain
 from explorer.engine.prepared import Prepared
 from explorer.engine.strategies import Built, Strategy, find_strategy
-from explorer.model.run import Accuracy, DistributionCheck
+from explorer.model.errors import ExplorerError
+from explorer.model.run import Accuracy, Direction, DistributionCheck
 from explorer.model.strategies import PLAN, plan_spec
-from explorer.model.tensor import TensorRole
 
+_FP32_EPS = torch.finfo(torch.float32).eps
 _BUDGET_S = 2.0
 _SLICE_BYTES = 64 << 20
 _HELD_BYTES = 1 << 30
@@ -37,14 +48,31 @@ class Comparison:
     compared on inputs as they were before any call.
     """
 
-    def __init__(self, prepared: Prepared, code: ChainCode) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        code: ChainCode,
+        capture: Callable[[Parameters], Captured] | None = None,
+    ) -> None:
         """Compute the reference within its budget.
+
+        Args:
+            prepared: The chain.
+            code: Of the chain.
+            capture: Captures it with other parameters, where it is not built in.
 
         Raises:
             torch.OutOfMemoryError: There is no room for a slice.
         """
         self._prepared = prepared
         self._code = code
+        self._capture = capture or (
+            lambda parameters: (
+                capture_chain(
+                    prepared.chain.id, parameters, prepared.device, prepared.direction
+                ).captured
+            )
+        )
         parameters = code.without_randomness(prepared.parameters)
         self.is_random = parameters != prepared.parameters
         self._calm = prepared
@@ -57,24 +85,49 @@ class Comparison:
         sizes = _sizes_of_results(prepared)
         with torch.no_grad():
             self.reference: Reference = compute_reference(
-                code.reference(prepared.parameters, prepared.inputs, _SLICE_BYTES),
+                self._truth(),
                 n_elements=sum(sizes),
                 n_results=len(sizes),
                 budget_s=_BUDGET_S,
                 max_bytes=_HELD_BYTES,
             )
         self._eager_errors: Errors = {}
+        # What partial sums in fp32 are off by, in whatever order they are made: gradients of
+        # weights sum up over all rows, and compilers do it row after row.
+        self._summing = 0.0
+        if prepared.direction is not Direction.FORWARD:
+            self._summing = _FP32_EPS * math.sqrt(longest_sum(prepared.graph))
+
+    def _truth(self) -> Iterator[ReferenceSlice]:
+        prepared = self._prepared
+        if prepared.direction is Direction.FORWARD and not self._code.compared_whole:
+            return self._code.reference(prepared.parameters, prepared.inputs, _SLICE_BYTES)
+        if not self._code.compared_whole:
+            return slices_of(fp64_results(self._calm), _SLICE_BYTES)
+        try:
+            return slices_of(fp64_results(self._calm), _SLICE_BYTES)
+        except Exception as error:
+            if isinstance(error, ExplorerError) or is_out_of_memory(error):
+                raise
+            raise NoReferenceError(
+                "There is no accuracy: the code does not run in fp64 "
+                f"({type(error).__name__}: {first_line(error)})."
+            ) from error
 
     def measure_eager(self, *, whole: bool) -> None:
         """Find eager's own errors, which the others are judged by.
 
         Args:
-            whole: Run the whole chain; else slice by slice, where eager does not fit.
+            whole: Run the whole chain; else slice by slice, where eager does not fit. A
+                backward pass has no slices.
 
         Raises:
             torch.OutOfMemoryError: There is no room for it.
         """
-        if whole:
+        has_slices = self._prepared.direction is Direction.FORWARD and (
+            not self._code.compared_whole
+        )
+        if whole or not has_slices:
             self._eager_errors = self.errors(find_strategy("eager"))
             return
         calm = self._calm
@@ -121,11 +174,13 @@ class Comparison:
 
     def judge(self, errors: Errors, distribution: tuple[DistributionCheck, ...]) -> Accuracy:
         """The errors beside eager's."""
+        name = self._code.dtype_of(self._prepared.parameters)
         return judge(
             errors,
             self._eager_errors,
             self.reference,
-            dtype=stored_dtype(self._prepared.parameters["dtype"]),
+            dtype=stored_dtype(name),
+            eps=rounding_of(name, stored_dtype(name)) + self._summing,
             distribution=distribution,
         )
 
@@ -144,9 +199,7 @@ class Comparison:
         if self._is_calm_captured:
             return
         calm = self._calm
-        captured = capture_chain(
-            calm.chain.id, calm.parameters, calm.device, calm.direction
-        ).captured
+        captured = self._capture(calm.parameters)
         self._calm = dataclasses.replace(
             calm,
             graph=captured.graph,
@@ -158,7 +211,9 @@ class Comparison:
 
 
 def _sizes_of_results(prepared: Prepared) -> list[int]:
-    """Elements of each result: of what the chain hands out, and of the inputs it updates."""
-    handed_out = [t.shape for t in prepared.graph.tensors if t.role is TensorRole.OUTPUT]
-    updated = [tuple(prepared.inputs[name].shape) for name in prepared.updated]
-    return [math.prod(shape) for shape in (*handed_out, *updated)]
+    """Elements of each result: of what a call hands out, and of the inputs it updates."""
+    [output] = [node for node in prepared.graph_module.graph.nodes if node.op == "output"]
+    # A captured graph returns the inputs that it updates first.
+    returned = list(output.args[0])[len(prepared.updated) :]
+    handed_out = [node.meta["val"].numel() for node in returned if isinstance(node, torch.fx.Node)]
+    return [*handed_out, *(prepared.inputs[name].numel() for name in prepared.updated)]

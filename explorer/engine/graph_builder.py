@@ -1,9 +1,10 @@
 """Builds the op graph that people see from a captured ATen graph: ops, tensors and lines."""
 
 import dataclasses
+import linecache
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -50,7 +51,9 @@ class GraphBuilder:
     """Collects ops and tensors.
 
     Attributes:
-        source_file: The file whose lines are shown beside the ops.
+        is_shown: Whether a file's lines are shown beside the ops, by its name in tracebacks; the
+            innermost line of such a file is.
+        tells_place: Say where the lines stand as well, as with code that is not built in.
         on_cuda: Whether the chain would run on a GPU.
         ops: So far.
         nodes: The graph's nodes that they are, alike.
@@ -58,8 +61,9 @@ class GraphBuilder:
         held: Which tensors a node's results live in, one by one.
     """
 
-    source_file: str
+    is_shown: Callable[[str], bool]
     on_cuda: bool
+    tells_place: bool = False
     ops: list[Op] = field(default_factory=list)
     nodes: list[CapturedNode] = field(default_factory=list)
     tensors: dict[str, Tensor] = field(default_factory=dict)
@@ -85,29 +89,32 @@ class GraphBuilder:
         node: torch.fx.Node,
         name: OpName,
         *,
-        updates: str | None = None,
-        is_backward: bool = False,
+        updates: tuple[str, ...] = (),
         result_names: Mapping[int, str] = MappingProxyType({}),
+        gradient_of: str | None = None,
+        adds_gradients: bool = False,
     ) -> None:
         """Add a node as the op of that name.
 
         Args:
             node: Of the captured graph.
             name: What it is called.
-            updates: The input that it writes in place.
-            is_backward: It belongs to the backward pass.
+            updates: The inputs that it writes in place.
             result_names: What its results after the first are called, by their place.
+            gradient_of: Of the backward pass: the forward op or the input that it belongs to.
+            adds_gradients: Of the backward pass: it adds up gradients.
 
         Raises:
             CaptureError: It does not update what its name says.
         """
-        if name.in_place != (updates is not None) or (updates or name.output) != name.output:
+        if updates != (name.outputs if name.in_place else ()):
+            does = f"updates {' '.join(updates)}" if updates else "does not"
             raise CaptureError(
-                f"{name.name} {'updates' if name.in_place else 'makes'} {name.output} by its "
-                f"description, but the code {f'updates {updates}' if updates else 'does not'}."
+                f"{name.name} {'updates' if name.in_place else 'makes'} {' '.join(name.outputs)} "
+                f"by its description, but the code {does}."
             )
         kind = kind_of(node.target)
-        line, text = self._source(node)
+        source = self._source(node)
         arguments = [] if reads_nothing(node.target) else node.all_input_nodes
         held = [(argument, self.tensors[self._tensor_of(argument)]) for argument in arguments]
         reads = tuple(dict.fromkeys(tensor.id for _, tensor in held))
@@ -121,8 +128,9 @@ class GraphBuilder:
                 writes=writes,
                 flops=flops_of(node),
                 detail=name.detail,
-                source_line=text,
-                is_backward=is_backward,
+                source_line=None if source is None else source.text,
+                source_place=None if source is None or not self.tells_place else source.place,
+                is_backward=gradient_of is not None,
                 parts=parts_read(node, held),
             )
         )
@@ -130,10 +138,13 @@ class GraphBuilder:
             CapturedNode(
                 op=name.name,
                 aten=str(node.target),
-                source_line=line,
+                source_line=None if source is None else source.line,
+                source_file=None if source is None else source.file,
                 node=node.name,
                 updates=updates,
-                is_backward=is_backward,
+                is_backward=gradient_of is not None,
+                gradient_of=gradient_of,
+                adds_gradients=adds_gradients,
             )
         )
 
@@ -149,13 +160,15 @@ class GraphBuilder:
         self, node: torch.fx.Node, name: OpName, kind: OpKind, names: Mapping[int, str]
     ) -> tuple[str, ...]:
         """Name an op's results; those that it writes whether or not they are used come along."""
+        if name.in_place:
+            self.held[node] = name.outputs
+            return name.outputs
         values = values_of(node)
-        if not name.in_place:
-            self._add_tensor(name.output, _as_written(node, values[0]), TensorRole.INTERMEDIATE)
+        self._add_tensor(name.output, _as_written(node, values[0]), TensorRole.INTERMEDIATE)
         held = [name.output]
         written = [name.output]
         used = {user.args[1] for user in node.users if user.target is operator.getitem}
-        called = _NAMED_RESULTS.get(node.target, ())
+        called = name.more_outputs or _NAMED_RESULTS.get(node.target, ())
         for place, value in enumerate(values[1:], start=1):
             # Dropout on CUDA writes which elements it kept, one byte each, used or not; on a CPU
             # it is made of other ops and has no such result unless the backward pass needs it.
@@ -200,16 +213,29 @@ class GraphBuilder:
         held = self.held[node]
         return held[place] if place < len(held) else held[0]
 
-    def _source(self, node: torch.fx.Node) -> tuple[int | None, str | None]:
+    def _source(self, node: torch.fx.Node) -> "_Source | None":
         frames = [
-            int(match["line"])
+            _Source(match["file"], int(match["line"]))
             for match in _FRAME.finditer(node.meta.get("stack_trace") or "")
-            if Path(match["file"]).resolve() == Path(self.source_file).resolve()
+            if self.is_shown(match["file"])
         ]
-        if not frames:
-            return None, None
-        lines = Path(self.source_file).read_text(encoding="utf-8").splitlines()
-        return frames[-1], lines[frames[-1] - 1].strip()
+        return frames[-1] if frames else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A line of code."""
+
+    file: str
+    line: int
+
+    @property
+    def text(self) -> str:
+        return linecache.getline(self.file, self.line).strip()
+
+    @property
+    def place(self) -> str:
+        return f"{Path(self.file).name}:{self.line}"
 
 
 def _as_written(node: torch.fx.Node, value: torch.Tensor) -> torch.Tensor:

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.export.graph_signature import OutputKind
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from explorer.engine.chain_functions.base import InputSpec
 from explorer.engine.internals import internal, patch_point
 from explorer.engine.op_facts import is_view
 
-_FORWARD, _BACKWARD = "forward", "backward"
+_FORWARD, _BACKWARD, _ADDED = "forward", "backward", "added"
 """Keys of ``node.meta["custom"]`` while tracing."""
 
 
@@ -30,7 +31,9 @@ class Joint:
         module: Takes the chain's inputs, then the tangents; returns what an exported graph does
             (updated inputs, then results), then the gradients.
         forward: By node, the node of the forward graph that it is.
-        backward: By node, the node of the forward graph whose gradient it helps to make.
+        backward: By node, the node of the forward graph whose gradient it helps to make; of one
+            that adds up gradients, the node whose result they are the gradients of.
+        added: The nodes that add up gradients of a value that several ops took.
         tangents: The gradients of the results by name.
         gradients: By node and place among its results: what the gradient that it makes is called.
     """
@@ -38,8 +41,24 @@ class Joint:
     module: torch.fx.GraphModule
     forward: Mapping[torch.fx.Node, str]
     backward: Mapping[torch.fx.Node, str] = field(default_factory=dict)
+    added: frozenset[torch.fx.Node] = frozenset()
     tangents: Mapping[str, InputSpec] = field(default_factory=dict)
     gradients: Mapping[torch.fx.Node, Mapping[int, str]] = field(default_factory=dict)
+
+
+def updated_by(program: torch.export.ExportedProgram) -> dict[str, str]:
+    """What an exported graph updates: by the node that has the new value, the placeholder.
+
+    In the order in which the graph returns the values, before anything else.
+    """
+    signature = program.graph_signature
+    holders = {target: name for name, target in signature.inputs_to_buffers.items()}
+    kinds = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
+    return {
+        str(spec.arg.name): holders.get(str(spec.target), str(spec.target))
+        for spec in signature.output_specs
+        if spec.kind in kinds
+    }
 
 
 def forward_only(program: torch.export.ExportedProgram) -> Joint:
@@ -64,7 +83,7 @@ def joint_graph(
     forward = program.graph_module
     placeholders = [node for node in forward.graph.nodes if node.op == "placeholder"]
     fake = [node.meta["val"] for node in placeholders]
-    n_updated = len(program.graph_signature.user_inputs_to_mutate)
+    n_updated = len(updated_by(program))
     wanted = [name in differentiated for name in inputs]
     mode = fake[0].fake_mode
     with mode, torch.autograd.set_multithreading_enabled(False), _keeping_meta():
@@ -90,15 +109,25 @@ def joint_graph(
             *fake, *tangents.values()
         )
     marks = _taken_marks(traced)
+    inputs_called = dict(zip(differentiated, _names_of(placeholders, wanted), strict=True))
+    gradients = _gradients(traced, differentiated)
+    added = {
+        node: _taker(node, marks[_BACKWARD], marks[_ADDED], gradients, inputs_called)
+        for node in marks[_ADDED]
+    }
     return Joint(
         module=traced,
         forward=marks[_FORWARD],
-        backward=marks[_BACKWARD],
+        backward=marks[_BACKWARD] | added,
+        added=frozenset(added),
         tangents={
             name: InputSpec(shape=tuple(value.shape), dtype=value.dtype)
             for name, value in tangents.items()
         },
-        gradients=_gradients(traced, [f"grad_{name}" for name in differentiated]),
+        gradients={
+            node: {place: f"grad_{name}" for place, name in names.items()}
+            for node, names in gradients.items()
+        },
     )
 
 
@@ -125,6 +154,8 @@ class _Marking(torch.fx.Interpreter):
         for result in value if isinstance(value, tuple | list) else (value,):
             if n.op == "call_function" and getattr(result, "grad_fn", None) is not None:
                 result.grad_fn.register_prehook(lambda _gradients: _set_meta(meta))
+                # What autograd runs between gradient functions adds up gradients.
+                result.grad_fn.register_hook(lambda _made, _given: _set_meta(_adding_meta()))
         return value
 
 
@@ -137,6 +168,33 @@ def _set_meta(meta: dict[str, Any]) -> None:
 def _backward_meta(node: torch.fx.Node) -> dict[str, Any]:
     kept = {name: node.meta[name] for name in ("stack_trace",) if name in node.meta}
     return {**kept, "custom": {_BACKWARD: holder(node).name}}
+
+
+def _adding_meta() -> dict[str, Any]:
+    return {"custom": {_ADDED: ""}}
+
+
+def _taker(
+    node: torch.fx.Node,
+    backward: Mapping[torch.fx.Node, str],
+    added: Mapping[torch.fx.Node, str],
+    gradients: Mapping[torch.fx.Node, Mapping[int, str]],
+    inputs: Mapping[str, str],
+) -> str:
+    """The forward node whose result's gradients a node adds up: who takes the sum tells."""
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        if found in gradients:
+            return inputs[next(iter(gradients[found].values()))]
+        if found in backward:
+            return backward[found]
+        waiting.extend(found.users)
+    return ""
+
+
+def _names_of(nodes: Sequence[torch.fx.Node], wanted: Sequence[bool]) -> list[str]:
+    return [node.name for node, is_wanted in zip(nodes, wanted, strict=True) if is_wanted]
 
 
 def _keeping_meta() -> Any:
@@ -165,7 +223,7 @@ def _tangent_name(place: int, n_results: int) -> str:
 
 def _taken_marks(module: torch.fx.GraphModule) -> dict[str, dict[torch.fx.Node, str]]:
     """The marks by kind and node; they are removed, since compilers hash them."""
-    found: dict[str, dict[torch.fx.Node, str]] = {_FORWARD: {}, _BACKWARD: {}}
+    found: dict[str, dict[torch.fx.Node, str]] = {_FORWARD: {}, _BACKWARD: {}, _ADDED: {}}
     for node in module.graph.nodes:
         for key, name in (node.meta.pop("custom", None) or {}).items():
             found[key][node] = name
@@ -175,7 +233,7 @@ def _taken_marks(module: torch.fx.GraphModule) -> dict[str, dict[torch.fx.Node, 
 def _gradients(
     module: torch.fx.GraphModule, names: Sequence[str]
 ) -> dict[torch.fx.Node, dict[int, str]]:
-    """What the gradients are called, by the nodes that make them."""
+    """The names of those that the gradients are of, by the nodes that make them."""
     [output] = [node for node in module.graph.nodes if node.op == "output"]
     returned = list(output.args[0])[-len(names) :]
     found: dict[torch.fx.Node, dict[int, str]] = {}

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import torch
 
 from explorer.chains.descriptor import Chain
+from explorer.engine import backward_pass
+from explorer.engine.bound import BoundFunction, flat_tensors
 from explorer.model.device import DeviceKind
 from explorer.model.opgraph import OpGraph
 from explorer.model.run import Direction, Scalar
@@ -24,18 +26,26 @@ class CapturedNode:
     Attributes:
         op: The op's name in the ``OpGraph``.
         aten: The overload, e.g. ``aten.mul.Tensor``.
-        source_line: Line number in the file of the chain's function, None if unknown.
+        source_line: Line number in ``source_file``, None if unknown.
         node: Name of the node in the captured graph.
-        updates: The input that the code has it write in place, None if its result is new.
+        updates: The inputs that the code has it write in place, one for each result; none if its
+            results are new.
         is_backward: It belongs to the backward pass.
+        gradient_of: Of the backward pass: the op of the forward pass that it belongs to, or the
+            input, where it adds up the gradients of one.
+        adds_gradients: It adds up gradients of a value that several ops took.
+        source_file: The file of the code that calls it, as tracebacks name it.
     """
 
     op: str
     aten: str
     source_line: int | None
     node: str = ""
-    updates: str | None = None
+    updates: tuple[str, ...] = ()
     is_backward: bool = False
+    gradient_of: str | None = None
+    adds_gradients: bool = False
+    source_file: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,49 +94,67 @@ class Prepared:
             Runs forward without autograd; or forward, then backward from the tangents, and hands
             out what the chain does, then the gradients in the order of ``differentiated``.
         """
+        bound = self.function if isinstance(self.function, BoundFunction) else None
         if self.direction is Direction.FORWARD:
-            inputs = tuple(self.inputs.values())
+            # Bound code is called as it is written, whatever a strategy made of it.
+            args = tuple(self.inputs.values()) if bound is None else bound.args
+            kwargs = {} if bound is None else bound.kwargs
 
             def forward() -> Returned:
                 with torch.no_grad():
-                    return function(*inputs)
+                    returned: Returned = function(*args, **kwargs)
+                    return returned
 
             return forward
+        return self._forward_backward(function, bound)
+
+    def _forward_backward(
+        self, function: ChainFunction, bound: BoundFunction | None
+    ) -> Callable[[], Returned]:
         tangents = tuple(self.inputs[name] for name in self.tangents)
         # Leaves of their own, which share the memory: the inputs themselves stay plain tensors.
-        leaves = {
-            name: value.detach().requires_grad_(name in self.differentiated)
-            for name, value in self.inputs.items()
-            if name not in self.tangents
-        }
+        leaves = (
+            bound.held
+            if bound is not None
+            else {
+                name: value.detach().requires_grad_(name in self.differentiated)
+                for name, value in self.inputs.items()
+                if name not in self.tangents
+            }
+        )
+        args = tuple(leaves.values()) if bound is None else bound.args
+        kwargs = {} if bound is None else bound.kwargs
         wanted = tuple(leaves[name] for name in self.differentiated)
 
         def forward_backward() -> Returned:
             with torch.enable_grad():
-                returned = function(*leaves.values())
-                handed_out = (returned,) if isinstance(returned, torch.Tensor) else returned or ()
+                handed_out = flat_tensors(function(*args, **kwargs))
                 roots = tuple(value for value in handed_out if value.requires_grad)
-                gradients = torch.autograd.grad(roots, wanted, tangents)
+                with backward_pass.running():
+                    gradients = torch.autograd.grad(roots, wanted, tangents)
             return (*(value.detach() for value in handed_out), *gradients)
 
         return forward_backward
 
     def results(self, returned: Returned) -> tuple[torch.Tensor, ...]:
         """Everything a call leaves behind: what it returned, then the inputs it updated."""
-        if returned is None:
-            handed_out: tuple[torch.Tensor, ...] = ()
-        elif isinstance(returned, torch.Tensor):
-            handed_out = (returned,)
-        else:
-            handed_out = tuple(returned)
-        return (*handed_out, *(self.inputs[name] for name in self.updated))
+        return (*flat_tensors(returned), *(self.inputs[name] for name in self.updated))
 
     def restore_inputs(self) -> None:
         """Put the inputs that calls updated back to what they were before the first."""
+        if isinstance(self.function, BoundFunction):
+            self.function.put_buffers_back()
         if self.updated and self.remake_inputs is not None:
             fresh = self.remake_inputs()
             for name in self.updated:
                 self.inputs[name].copy_(fresh[name])
+
+    @property
+    def of_any_inputs(self) -> ChainFunction:
+        """The chain as written, as a function of all its inputs."""
+        if not isinstance(self.function, BoundFunction):
+            return self.function
+        return self.function.unbound([n for n in self.inputs if n not in self.tangents])
 
     @property
     def kind(self) -> DeviceKind:

@@ -5,6 +5,9 @@ from enum import StrEnum
 
 from explorer.model.tensor import Tensor
 
+OF_BACKWARD = "d_"
+"""What the names of the backward pass's ops begin with: ``d_softmax`` belongs to ``softmax``."""
+
 
 class OpKind(StrEnum):
     """How an operator touches memory, which decides what it can be fused with."""

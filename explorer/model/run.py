@@ -39,6 +39,11 @@ class Direction(StrEnum):
     FORWARD = "forward"
     FORWARD_BACKWARD = "forward+backward"
 
+    @property
+    def words(self) -> str:
+        """``forward``, or ``forward + backward``."""
+        return " + ".join(self.value.split("+"))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bytes:

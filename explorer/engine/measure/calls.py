@@ -13,6 +13,7 @@ import torch
 
 from explorer.engine.chain_functions.base import DTYPE_NAMES
 from explorer.engine.measure.generated import Pointer
+from explorer.engine.measure.triton_code import PointerUse
 from explorer.engine.op_facts import is_view, picks, reads_nothing
 
 _OVERWRITING = {
@@ -21,6 +22,7 @@ _OVERWRITING = {
 }  # fmt: skip
 """Operators in place that do not read what they overwrite."""
 
+_SAME_OPERATOR = {"_safe_softmax": "_softmax"}
 _ALLOCATING = ("empty", "new_empty")
 _NOT_OPERATORS = {"profiler", "prim", "prims"}
 
@@ -31,6 +33,8 @@ class CallKind(StrEnum):
     ATEN = "aten"
     TRITON = "triton"
     CPP = "cpp"
+    LIBRARY = "library"
+    """A Triton kernel that somebody wrote, launched by Triton itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,24 +90,36 @@ class RecordedCall:
         name: The overload (``aten.mul.Tensor``) or the generated kernel's name.
         touches: What it does to memory.
         source_line: Where the chain's code called it, None if it was not seen to.
+        source_file: The file of that line.
         module: Path of the generated module that called it.
         module_key: Inductor's key of that module.
         module_line: Line there.
         spills: Register spills, as Triton reports them.
         allocated: Memory that generated code took since the call before; it holds nothing yet.
         graph: Which of the compiled graphs that ran one after the other made the call.
+        is_backward: Autograd made it, in the backward pass.
     """
 
     kind: CallKind
     name: str
     touches: tuple[Touch, ...]
     source_line: int | None = None
+    source_file: str | None = None
     module: str | None = None
     module_key: str | None = None
     module_line: int | None = None
     spills: int | None = None
     allocated: frozenset[int] = frozenset()
     graph: int | None = None
+    is_backward: bool = False
+
+
+def packet_of(overload: str) -> str:
+    """``aten.mul.Tensor`` -> ``aten.mul``: overloads of one operator are alike."""
+    parts = overload.split(".")
+    if len(parts) < 2:
+        return overload
+    return f"{parts[0]}.{_SAME_OPERATOR.get(parts[1], parts[1])}"
 
 
 def computes(operator: torch._ops.OpOverload) -> bool:
@@ -114,6 +130,11 @@ def computes(operator: torch._ops.OpOverload) -> bool:
     arguments = operator._schema.arguments
     writes = any(a.alias_info is not None and a.alias_info.is_write for a in arguments)
     return writes or any("Tensor" in str(result.type) for result in operator._schema.returns)
+
+
+def allocates(operator: torch._ops.OpOverload) -> bool:
+    """Whether an operator takes memory and leaves it as it is."""
+    return operator._schema.name.rpartition("::")[2].startswith(_ALLOCATING)
 
 
 def use_of(tensor: torch.Tensor) -> TensorUse:
@@ -223,6 +244,43 @@ def cpp_touches(declared: Sequence[Pointer | None], arguments: Sequence[Any]) ->
             reads.append(Touch(use=use, is_write=False, argument=pointer.name))
         if not pointer.is_const:
             writes.append(Touch(use=use, is_write=True, is_fresh=True, argument=pointer.name))
+    return (*reads, *writes)
+
+
+def library_touches(
+    names: Sequence[str], arguments: Sequence[Any], uses: Sequence[PointerUse]
+) -> tuple[Touch, ...]:
+    """What a Triton kernel that somebody wrote does.
+
+    Args:
+        names: In the kernel's signature.
+        arguments: As passed, in that order.
+        uses: Of the tensors among them, in that order. Where it does not fit them, they are taken
+            to be read.
+    """
+    tensors = [
+        (name, value)
+        for name, value in zip(names, arguments, strict=True)
+        if isinstance(value, torch.Tensor)
+    ]
+    if len(uses) != len(tensors):
+        uses = [PointerUse(is_read=True, is_written=False)] * len(tensors)
+    reads = [
+        Touch(use=use_of(value), is_write=False, argument=name)
+        for (name, value), use in zip(tensors, uses, strict=True)
+        if use.is_read
+    ]
+    read = {touch.use.storage for touch in reads}
+    writes = [
+        Touch(
+            use=(written := use_of(value)),
+            is_write=True,
+            is_fresh=written.storage not in read,
+            argument=name,
+        )
+        for (name, value), use in zip(tensors, uses, strict=True)
+        if use.is_written
+    ]
     return (*reads, *writes)
 
 

@@ -100,6 +100,9 @@ def _fused_peak(graph: OpGraph, *, on_cuda: bool) -> int:
     """The output, fp32 statistics of its rows, and scratch."""
     outputs = [t for t in graph.tensors if t.role is TensorRole.OUTPUT]
     held = sum(t.n_bytes + _FP32_BYTES * math.prod(t.shape[:-1]) for t in outputs) + _SMALL_BYTES
+    if any(op.is_backward for op in graph.ops):
+        # Gradients are summed up in fp32 before they are rounded.
+        held += sum(_FP32_BYTES * math.prod(t.shape) for t in outputs)
     if not on_cuda:
         return held + _THREAD_BYTES * (os.cpu_count() or 1)
     # Inputs whose rows are no multiple of 8 elements are copied into some that are.
@@ -110,9 +113,12 @@ def _fused_peak(graph: OpGraph, *, on_cuda: bool) -> int:
 def _eager_peak(graph: OpGraph, *, on_cuda: bool) -> int:
     """Python frees a tensor when its variable is bound anew, not when it is last read.
 
-    What an op updates in place is an input, and takes no memory of its own.
+    What an op updates in place is an input, and takes no memory of its own. In the backward pass
+    there are no variables: what an op saved for it is held until it was read there.
     """
     tensors = {tensor.id: tensor for tensor in graph.tensors}
+    if not on_cuda:
+        tensors |= _kept_as_numbers(graph, tensors)
     last_read = {name: i for i, op in enumerate(graph.ops) for name in op.reads}
     bound: dict[str, str] = {}
     held: set[str] = set()
@@ -125,7 +131,9 @@ def _eager_peak(graph: OpGraph, *, on_cuda: bool) -> int:
             now += tensors[op.writes[0]].n_bytes
         peak = max(peak, now)
         assigned = _ASSIGNED.match(op.source_line or "")
-        if assigned is not None:
+        if op.is_backward:
+            bound.clear()
+        elif assigned is not None:
             bound[assigned["name"]] = op.writes[0]
         kept = set(bound.values())
         held = {
@@ -136,6 +144,15 @@ def _eager_peak(graph: OpGraph, *, on_cuda: bool) -> int:
             or tensors[name].role is TensorRole.OUTPUT
         }
     return peak
+
+
+def _kept_as_numbers(graph: OpGraph, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """What dropout kept, which on a CPU are numbers in the dtype of its result."""
+    drawn = (op.writes for op in graph.ops if op.kind is OpKind.RANDOM and len(op.writes) > 1)
+    return {
+        kept: dataclasses.replace(tensors[kept], n_bytes=tensors[result].n_bytes)
+        for result, kept, *_ in drawn
+    }
 
 
 def plan_peak_bytes(graph: OpGraph, plan: FusionPlan, *, on_cuda: bool) -> int:
@@ -214,8 +231,12 @@ def _compiled_own_bytes(ops: tuple[Op, ...], graph: OpGraph, *, on_cuda: bool) -
 
 
 def fused_groups(graph: OpGraph) -> Iterator[tuple[Op, ...]]:
-    """The ops as a compiler would group them at best: matmuls alone, the rest between them."""
-    return _fused_at_best(graph.ops)
+    """The ops as a compiler would group them at best: matmuls alone, the rest between them.
+
+    Forward and backward are compiled one by one.
+    """
+    for is_backward in (False, True):
+        yield from _fused_at_best([op for op in graph.ops if op.is_backward is is_backward])
 
 
 def _fused_at_best(ops: Sequence[Op]) -> Iterator[tuple[Op, ...]]:

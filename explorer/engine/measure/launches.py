@@ -23,9 +23,10 @@ from explorer.engine.measure.assemble import (
 )
 from explorer.engine.measure.calls import RecordedCall
 from explorer.engine.measure.counting import Call, Counted, CounterSource, count_launches
+from explorer.engine.measure.library_ops import with_library_ops
 from explorer.engine.measure.naming import name_tensors
 from explorer.engine.measure.observe_compile import CompileObservation
-from explorer.engine.measure.provenance import find_origins, source_file
+from explorer.engine.measure.provenance import find_origins, source_files
 from explorer.engine.measure.recorder import (
     CallLabels,
     CallLog,
@@ -44,7 +45,7 @@ from explorer.engine.measure.trace import (
     trace_calls,
 )
 from explorer.engine.prepared import Prepared
-from explorer.engine.strategies.base import BuiltGroup
+from explorer.engine.strategies.base import BuiltGroup, LibraryOps
 from explorer.model.device import DeviceKind
 from explorer.model.run import Counters, Launch, StrategyInfo
 from explorer.model.tensor import Tensor
@@ -89,6 +90,7 @@ def record_launches(
     counters: CounterSource | None,
     observation: CompileObservation | None = None,
     groups: Sequence[BuiltGroup] = (),
+    library: LibraryOps | None = None,
 ) -> LaunchRecord:
     """Find out what one call launches. It is called about ten times.
 
@@ -103,6 +105,7 @@ def record_launches(
         observation: What :func:`observing_compilation` saw while ``call`` was compiled; without
             it, compiled launches have no ops.
         groups: Of a fusion plan, in the order in which ``call`` runs them.
+        library: Which ops the kernels of a library carry out; None where none runs.
     """
     recorder = _Recorder(
         call=call,
@@ -110,6 +113,7 @@ def record_launches(
         strategy=strategy,
         observation=observation,
         groups=groups,
+        library=library,
         warnings=[],
     )
     if prepared.kind is DeviceKind.CPU:
@@ -125,6 +129,7 @@ class _Recorder:
     strategy: StrategyInfo
     observation: CompileObservation | None
     groups: Sequence[BuiltGroup]
+    library: LibraryOps | None
     warnings: list[str]
 
     def on_cpu(self) -> LaunchRecord:
@@ -182,13 +187,7 @@ class _Recorder:
         """What launches the same kernels one by one."""
         if self.strategy.name != "cudagraph":
             return self.call
-        inputs = tuple(self.prepared.inputs.values())
-
-        def eager() -> object:
-            with torch.no_grad():
-                return self.prepared.function(*inputs)
-
-        return eager
+        return self.prepared.caller(self.prepared.function)
 
     def _on_twin(
         self, twin: Call, is_compiled: bool
@@ -220,12 +219,15 @@ class _Recorder:
     def _record(self, call: Call, is_compiled: bool) -> Recorded:
         log = CallLog(
             device_type=self.prepared.device.type,
-            source_file=source_file(self.prepared.function),
+            source_files=source_files(self.prepared),
         )
         with observed(log, is_compiled=is_compiled):
             call()
         calls = self._by_group(log)
         origins = find_origins(calls, self.prepared, self.observation)
+        if self.library is not None:
+            told = with_library_ops(calls, origins.calls, self.prepared, self.library)
+            origins = replace(origins, calls=told)
         named = name_tensors(calls, origins, self.prepared)
         if any(
             recorded.module is not None and origin.notes is None

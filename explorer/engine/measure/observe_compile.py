@@ -37,6 +37,8 @@ _logger = logging.getLogger(__name__)
 _PROVENANCE = "torch._inductor.debug:_inductor_triton_kernel_to_post_grad_node_info"
 _CPP = "torch._inductor.codegen.cpp"
 _FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+), in ')
+_ADDS_GRADIENTS = "Gradient addition node"
+"""What AOTAutograd writes above the lines of a node that adds up gradients."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,11 @@ class GraphNode:
         users: Names of the nodes that take it.
         is_view: Whether it only looks at its input's memory in another way.
         mark: Its place among the nodes of the piece that was compiled, None where it has none.
+        is_backward: Of a training graph: it belongs to the backward pass. What is computed anew
+            there belongs to the forward pass.
+        sequence: Autograd's number of the forward operator that it is, or whose gradient it helps
+            to make; None if unknown.
+        adds_gradients: It adds up gradients of a value that several operators took.
     """
 
     name: str
@@ -64,6 +71,9 @@ class GraphNode:
     users: tuple[str, ...]
     is_view: bool
     mark: int | None = None
+    is_backward: bool = False
+    sequence: int | None = None
+    adds_gradients: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +172,7 @@ class CompileObservation:
         """Note a graph whose code is complete."""
         provenance = internal(_PROVENANCE)
         nodes = {node.name: _graph_node(node) for node in graph.module.graph.nodes}
-        origins = ((buffer.get_name(), buffer.get_origin_node()) for buffer in graph.buffers)
+        origins = ((buffer.name, buffer.get_origin_node()) for buffer in _named(graph))
         self.modules[graph.cache_key] = ModuleNotes(
             key=graph.cache_key,
             nodes=nodes,
@@ -301,11 +311,16 @@ def _in_memory(nest: NestNotes, pointers: dict[str, str]) -> NestNotes:
     )
 
 
+def _named(graph: Any) -> Iterator[Any]:
+    """The buffers of a graph; what a template computes within itself has no name."""
+    return (buffer for buffer in graph.buffers if buffer.name is not None)
+
+
 def _helpers(graph: Any, order: tuple[str, ...]) -> dict[str, Helper]:
     """The buffers of a graph that stem from nodes, but are the value of none."""
     place = {name: i for i, name in enumerate(order)}
     found: dict[str, Helper] = {}
-    for buffer in graph.buffers:
+    for buffer in _named(graph):
         how = getattr(getattr(buffer, "data", None), "reduction_type", None)
         if buffer.get_origin_node() is None and isinstance(how, str):
             names = (node.name for node in buffer.origins if node.name in place)
@@ -317,19 +332,21 @@ def _helpers(graph: Any, order: tuple[str, ...]) -> dict[str, Helper]:
 def _graph_node(node: torch.fx.Node) -> GraphNode:
     mark = (node.meta.get("custom") or {}).get(MARK)
     original = node.meta.get("original_aten")
+    stack = node.meta.get("stack_trace") or ""
+    sequence = node.meta.get("seq_nr")
     return GraphNode(
         name=node.name,
         target=str(node.target),
         original_aten=None if original is None else str(original),
-        frames=tuple(
-            (match["file"], int(match["line"]))
-            for match in _FRAME.finditer(node.meta.get("stack_trace") or "")
-        ),
+        frames=tuple((match["file"], int(match["line"])) for match in _FRAME.finditer(stack)),
         source=_source(node.meta.get("from_node") or []),
         inputs=tuple(value.name for value in node.all_input_nodes),
         users=tuple(user.name for user in node.users),
         is_view=node.op == "call_function" and is_view(node.target),
         mark=mark if isinstance(mark, int) else None,
+        is_backward=node.meta.get("partitioner_tag") == "is_backward",
+        sequence=sequence if isinstance(sequence, int) else None,
+        adds_gradients=_ADDS_GRADIENTS in stack,
     )
 
 

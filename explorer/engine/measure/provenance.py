@@ -5,12 +5,11 @@ seen of their compilation. A name is never guessed from a kernel's name: what ca
 empty.
 """
 
-import functools
-import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from explorer.engine.measure.calls import CallKind, RecordedCall
+from explorer.engine.measure.backward_origins import compiled_backward_ops, eager_backward_ops
+from explorer.engine.measure.calls import CallKind, RecordedCall, packet_of
 from explorer.engine.measure.generated import read_module
 from explorer.engine.measure.observe_compile import (
     CompileObservation,
@@ -18,11 +17,10 @@ from explorer.engine.measure.observe_compile import (
     GraphNode,
     ModuleNotes,
 )
-from explorer.engine.prepared import CapturedNode, ChainFunction, Prepared
+from explorer.engine.prepared import CapturedNode, Prepared
 from explorer.model.opgraph import OpKind
 
 _FUSED_ATTENTION = ("scaled_dot_product", "flash_attention", "efficient_attention")
-_SAME_OPERATOR = {"_safe_softmax": "_softmax"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +53,9 @@ class Origins:
         return self.node_ops.get((notes.key, node))
 
 
-def source_file(function: ChainFunction) -> str | None:
-    """The file of a chain's function, as frames name it; None where it has no code of its own."""
-    inner: object = function
-    while isinstance(inner, functools.partial):
-        inner = inner.func
-    code = getattr(inspect.unwrap(inner), "__code__", None) if callable(inner) else None
-    return None if code is None else str(code.co_filename)
+def source_files(prepared: Prepared) -> frozenset[str]:
+    """The files with the code of a chain's ops, as frames name them."""
+    return frozenset(c.source_file for c in prepared.nodes if c.source_file is not None)
 
 
 def find_origins(
@@ -99,14 +93,24 @@ def find_origins(
     return Origins(calls=tuple(_with_fused_attention(calls, origins, prepared)), node_ops=node_ops)
 
 
-def ops_of_nodes(modules: Iterable[ModuleNotes], prepared: Prepared) -> dict[tuple[str, str], str]:
+def ops_of_nodes(
+    modules: Collection[ModuleNotes], prepared: Prepared
+) -> dict[tuple[str, str], str]:
     """The op of each node of the generated modules' graphs, by module key and node name."""
-    file = source_file(prepared.function)
-    return {
-        (notes.key, node): op
-        for notes in modules
-        for node, op in _ops_of_graph(notes, prepared.nodes, file).items()
-    }
+    files = source_files(prepared)
+    found = {notes.key: _ops_of_graph(notes, prepared.nodes, files) for notes in modules}
+    numbers: dict[int, str] = {}
+    for notes in modules:
+        for name, op in found[notes.key].items():
+            number = notes.nodes[name].sequence
+            if number is not None:
+                numbers.setdefault(number, op)
+    backward = [each for each in prepared.nodes if each.is_backward]
+    for notes in modules:
+        if not notes.marked:
+            nodes = notes.nodes.values()
+            found[notes.key].update(compiled_backward_ops(nodes, backward, numbers))
+    return {(key, node): op for key, ops in found.items() for node, op in ops.items()}
 
 
 def computing_node(notes: ModuleNotes, name: str) -> GraphNode | None:
@@ -192,27 +196,28 @@ def _function_of(
 
 
 def _ops_of_graph(
-    notes: ModuleNotes, captured: Sequence[CapturedNode], file: str | None
+    notes: ModuleNotes, captured: Sequence[CapturedNode], files: frozenset[str]
 ) -> dict[str, str]:
-    """The op of each node of a generated module's graph.
+    """The op of each node of a generated module's graph, those of a backward pass left out.
 
     Nodes of a piece are marked; else the source line and the original operator tell.
     """
     ops: dict[str, str] = {}
     by_node = {c.node: c.op for c in captured}
-    sources: dict[tuple[int | None, str], list[str]] = {}
+    forward = [c for c in captured if not c.is_backward]
+    sources: dict[tuple[tuple[str, int], str], list[str]] = {}
     for node in notes.nodes.values():
         if node.is_view:
             continue
         if node.mark is not None and node.mark < len(notes.marked):
             ops[node.name] = by_node[notes.marked[node.mark]]
             continue
-        lines = [line for path, line in node.frames if path == file]
-        if not lines:
+        lines = [frame for frame in node.frames if frame[0] in files]
+        if not lines or node.is_backward:
             continue
-        operator = _packet(node.original_aten or node.target)
-        at_line = [c for c in captured if c.source_line == lines[-1]]
-        same = [c for c in at_line if _packet(c.aten) == operator]
+        operator = _operator_of(node.original_aten or node.target)
+        at_line = [c for c in forward if (c.source_file, c.source_line) == lines[-1]]
+        same = [c for c in at_line if _operator_of(c.aten) == operator]
         if len(at_line) == 1:
             ops[node.name] = at_line[0].op
         elif len(same) == 1:
@@ -226,7 +231,8 @@ def _ops_of_graph(
             if place < len(same):
                 ops[node.name] = same[place].op
     within = set(notes.marked) if notes.marked else set(by_node)
-    ops.update(_ops_rewritten(notes, ops, [c for c in captured if c.node in within]))
+    could_be = captured if notes.marked else forward
+    ops.update(_ops_rewritten(notes, ops, [c for c in could_be if c.node in within]))
     return ops
 
 
@@ -242,50 +248,79 @@ def _ops_rewritten(
     missing = [c for c in captured if c.op not in accounted]
     found = {}
     for node in notes.nodes.values():
-        if node.name in told or node.frames or node.is_view or node.original_aten is None:
+        is_told = node.name in told or node.frames or node.is_backward
+        if is_told or node.is_view or node.original_aten is None:
             continue
-        alike = [c.op for c in missing if _packet(c.aten) == _packet(node.original_aten)]
+        alike = [c.op for c in missing if packet_of(c.aten) == packet_of(node.original_aten)]
         if len(alike) == 1:
             found[node.name] = alike[0]
     return found
 
 
 def _eager_ops(calls: Sequence[RecordedCall], prepared: Prepared) -> list[tuple[str, ...]]:
-    found: list[str | None] = [None] * len(calls)
+    found = _dropout_ops(calls, prepared)
     taken: dict[str, int] = {}
+    forward = [each for each in prepared.nodes if not each.is_backward]
+    back: list[int] = []
     for place, call in enumerate(calls):
-        if call.kind is CallKind.ATEN and call.module is None:
-            found[place] = _eager_op(call, prepared.nodes, taken)
+        if place in found or call.kind is not CallKind.ATEN or call.module is not None:
+            continue
+        if call.is_backward:
+            back.append(place)
+        elif (op := _eager_op(call, forward, taken)) is not None:
+            found[place] = op
+    told = set(found.values())
+    backward = [c for c in prepared.nodes if c.is_backward and c.op not in told]
+    ops = eager_backward_ops([calls[place] for place in back], backward)
+    found |= {place: op for place, op in zip(back, ops, strict=True) if op is not None}
+    return [(found[place],) if place in found else () for place in range(len(calls))]
+
+
+def _dropout_ops(calls: Sequence[RecordedCall], prepared: Prepared) -> dict[int, str]:
+    """The op of each call that is a part of dropout or of its gradient, by the call's place."""
     random = [op.name for op in prepared.graph.ops if op.kind is OpKind.RANDOM]
-    if len(random) == 1:
-        for place in _dropout_parts(calls):
-            found[place] = random[0]
-    return [() if op is None else (op,) for op in found]
+    if len(random) != 1:
+        return {}
+    gradient = next((c.op for c in prepared.nodes if c.gradient_of == random[0]), random[0])
+    return {
+        place: gradient if calls[place].is_backward else random[0]
+        for place in _dropout_parts(calls)
+    }
 
 
 def _eager_op(
     call: RecordedCall, captured: Sequence[CapturedNode], taken: dict[str, int]
 ) -> str | None:
-    operator = _packet(call.name)
-    candidates = [c for c in captured if c.source_line == call.source_line]
+    operator = _operator_of(call.name)
+    called = (call.source_file, call.source_line)
+    candidates = [c for c in captured if (c.source_file, c.source_line) == called]
     if call.source_line is not None and len(candidates) == 1:
         return candidates[0].op
     # Code that is not the chain's own, such as another way to write it, has lines of its own.
-    same = [c for c in candidates or captured if _packet(c.aten) == operator]
+    same = [c for c in candidates or captured if _operator_of(c.aten) == operator]
     if not same:
         return None
     # The n-th call of an operator is the n-th op of that kind; further calls help the last.
-    key = f"{call.source_line}:{operator}"
+    key = f"{call.source_file}:{call.source_line}:{operator}"
     place = taken.get(key, 0)
     taken[key] = place + 1
     return same[min(place, len(same) - 1)].op
 
 
+def _operator_of(overload: str) -> str:
+    """An operator, whether or not it works in place."""
+    return packet_of(overload).removesuffix("_")
+
+
 def _dropout_parts(calls: Sequence[RecordedCall]) -> Iterable[int]:
-    """Calls that are dropout taken apart: draw which to keep, scale that, multiply by it."""
+    """Calls that are dropout taken apart: draw which to keep, scale that, multiply by it.
+
+    The gradient is multiplied by it as well.
+    """
     noise: set[int] = set()
+    saved: set[int] = set()
     for place, call in enumerate(calls):
-        operator = _packet(call.name).removeprefix("aten.")
+        operator = packet_of(call.name).removeprefix("aten.")
         written = {touch.use.storage for touch in call.touches if touch.is_write}
         read = {touch.use.storage for touch in call.touches if not touch.is_write}
         if operator == "bernoulli_":
@@ -294,27 +329,38 @@ def _dropout_parts(calls: Sequence[RecordedCall]) -> Iterable[int]:
         elif operator == "div_" and written & noise:
             yield place
         elif operator == "mul" and read & noise:
+            saved |= noise & read
             noise -= read
+            yield place
+        elif operator == "mul" and call.is_backward and read & saved:
+            saved -= read
             yield place
 
 
 def _with_fused_attention(
     calls: Sequence[RecordedCall], origins: Sequence[CallOrigin], prepared: Prepared
 ) -> list[CallOrigin]:
-    """An operator that is attention as a whole carries out every op that no other call does."""
+    """An operator that is attention as a whole carries out every op that no other call does.
+
+    Its gradient is another operator, and alike for the ops of the backward pass.
+    """
     carried = {op for origin in origins for op in origin.ops}
-    left = tuple(op.name for op in prepared.graph.ops if op.name not in carried)
+    left: dict[bool, tuple[str, ...]] = {
+        is_backward: tuple(
+            op.name
+            for op in prepared.graph.ops
+            if op.is_backward is is_backward and op.name not in carried
+        )
+        for is_backward in (False, True)
+    }
     return [
-        CallOrigin(ops=left, notes=origin.notes, nodes=origin.nodes, function=origin.function)
+        CallOrigin(
+            ops=left[call.is_backward],
+            notes=origin.notes,
+            nodes=origin.nodes,
+            function=origin.function,
+        )
         if call.kind is CallKind.ATEN and any(part in call.name for part in _FUSED_ATTENTION)
         else origin
         for call, origin in zip(calls, origins, strict=True)
     ]
-
-
-def _packet(overload: str) -> str:
-    """``aten.mul.Tensor`` -> ``aten.mul``: overloads of one operator are alike."""
-    parts = overload.split(".")
-    if len(parts) < 2:
-        return overload
-    return f"{parts[0]}.{_SAME_OPERATOR.get(parts[1], parts[1])}"

@@ -21,17 +21,21 @@ import torch
 from torch.profiler import record_function
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from explorer.engine import backward_pass
 from explorer.engine.internals import internal, patch_point
 from explorer.engine.measure.calls import (
     CallKind,
     RecordedCall,
     Touch,
+    allocates,
     aten_touches,
     computes,
     cpp_touches,
+    library_touches,
     triton_touches,
 )
 from explorer.engine.measure.generated import GeneratedKernel, read_module
+from explorer.engine.measure.triton_code import pointer_uses
 
 LABEL = "launch-of-call-"
 """Label of a call in a trace, followed by the call's index."""
@@ -39,6 +43,7 @@ LABEL = "launch-of-call-"
 _MOST_FRAMES = 80
 _COMPILED_GRAPH = "torch._inductor.output_code:CompiledFxGraph.__call__"
 _TRITON_KERNEL = "torch._inductor.runtime.triton_heuristics:CachingAutotuner.run"
+_OWN_TRITON_KERNEL = "triton.runtime.jit:JITFunction.run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,23 +70,26 @@ class CallLog:
 
     Attributes:
         device_type: Where tensors count.
-        source_file: The chain's file, None if it has none.
+        source_files: Those with the chain's code.
         calls: What was seen, in order.
         allocated: Memory taken by generated code since the last call.
+        blank: Memory that torch's operators took and that nothing was written to yet.
         n_graphs: Compiled graphs that have begun to run.
     """
 
     device_type: str
-    source_file: str | None
+    source_files: frozenset[str]
     calls: list[RecordedCall] = field(default_factory=list)
     allocated: set[int] = field(default_factory=set)
+    blank: set[int] = field(default_factory=set)
     n_graphs: int = 0
 
     def around(self, call: PendingCall, run: Callable[[], Any]) -> Any:
         """Run the call, then describe it: nothing of it is held alive."""
-        place = _place(self.source_file)
+        place = _place(self.source_files)
         result = run()
-        touches = _touches(call, result, self.device_type)
+        touches = _without_blank(_touches(call, result, self.device_type), self.blank)
+        self.blank -= {touch.use.storage for touch in touches if touch.is_write}
         if place.module is not None and place.module_line is not None:
             touches = _with_variables(call, touches, place.module, place.module_line)
         self.calls.append(
@@ -90,12 +98,14 @@ class CallLog:
                 name=call.name,
                 touches=touches,
                 source_line=place.source_line,
+                source_file=place.source_file,
                 module=place.module,
                 module_key=place.module_key,
                 module_line=place.module_line,
                 spills=_spills(call),
                 allocated=frozenset(self.allocated),
                 graph=self.n_graphs - 1 if self.n_graphs else None,
+                is_backward=backward_pass.is_running(),
             )
         )
         self.allocated.clear()
@@ -154,7 +164,10 @@ class _SeesOperators(TorchDispatchMode):  # type: ignore[no-untyped-call] # torc
     ) -> Any:
         keywords = kwargs or {}
         if not isinstance(func, torch._ops.OpOverload) or not computes(func):
-            return func(*args, **keywords)
+            result = func(*args, **keywords)
+            if isinstance(self._observer, CallLog) and allocates(func):
+                self._observer.blank.add(result.untyped_storage().data_ptr())
+            return result
         call = PendingCall(
             kind=CallKind.ATEN, name=str(func), code=func, arguments=args, keywords=keywords
         )
@@ -171,6 +184,8 @@ def observed(observer: Observer, *, is_compiled: bool) -> Iterator[None]:
     """
     mode = _SeesOperators(observer)
     with ExitStack() as stack:
+        # Else a GPU's backward pass runs in a thread whose frames do not lead back to the code.
+        stack.enter_context(torch.autograd.set_multithreading_enabled(False))
         if is_compiled:
             log = observer if isinstance(observer, CallLog) else None
             stack.enter_context(_compiled_graphs(mode, log))
@@ -180,6 +195,7 @@ def observed(observer: Observer, *, is_compiled: bool) -> Iterator[None]:
                 stack.enter_context(_allocations(log))
         else:
             stack.enter_context(mode)
+        stack.enter_context(_own_triton_kernels(observer))
         yield
 
 
@@ -279,6 +295,33 @@ def _triton_kernels(observer: Observer) -> Iterator[None]:
 
 
 @contextmanager
+def _own_triton_kernels(observer: Observer) -> Iterator[None]:
+    """See the kernels that somebody wrote in Triton, such as a library's."""
+    module, _, _ = _OWN_TRITON_KERNEL.partition(":")
+    if module not in sys.modules:
+        yield
+        return
+    owner, attribute, original = patch_point(_OWN_TRITON_KERNEL)
+
+    def run(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("warmup"):
+            return original(kernel, *args, **kwargs)
+        names = list(kernel.arg_names)
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        call = PendingCall(
+            kind=CallKind.LIBRARY,
+            name=str(kernel.fn.__name__),
+            code=kernel,
+            arguments=[given.get(name) for name in names],
+            keywords={},
+        )
+        return observer.around(call, lambda: original(kernel, *args, **kwargs))
+
+    with patch.object(owner, attribute, run):
+        yield
+
+
+@contextmanager
 def _cpp_functions(observer: Observer) -> Iterator[None]:
     with ExitStack() as stack:
         for module, kernel in generated_kernels():
@@ -330,6 +373,20 @@ def _touches(call: PendingCall, result: Any, device_type: str) -> tuple[Touch, .
             return triton_touches(names, call.arguments, call.code.mutated_arg_names)
         case CallKind.CPP:
             return cpp_touches(call.code.arguments, call.arguments)
+        case CallKind.LIBRARY:
+            ttir = (getattr(result, "asm", None) or {}).get("ttir", "")
+            return library_touches(call.code.arg_names, call.arguments, pointer_uses(str(ttir)))
+
+
+def _without_blank(touches: tuple[Touch, ...], blank: set[int]) -> tuple[Touch, ...]:
+    """What was never written to is not read, though a kernel takes it to write to it."""
+    if not blank:
+        return touches
+    return tuple(
+        replace(touch, is_fresh=touch.is_write) if touch.use.storage in blank else touch
+        for touch in touches
+        if touch.is_write or touch.use.storage not in blank
+    )
 
 
 def _with_variables(
@@ -360,13 +417,14 @@ def _spills(call: PendingCall) -> int | None:
 @dataclass(slots=True)
 class _Place:
     source_line: int | None = None
+    source_file: str | None = None
     module: str | None = None
     module_key: str | None = None
     module_line: int | None = None
 
 
-def _place(source_file: str | None) -> _Place:
-    """Where the call comes from: the nearest frame of the chain's file or of a generated module."""
+def _place(source_files: frozenset[str]) -> _Place:
+    """Where the call comes from: the nearest frame of the chain's files or of a generated module."""
     modules = {module.__file__: module for module in _generated_modules()}
     frame = inspect.currentframe()
     for _ in range(_MOST_FRAMES):
@@ -377,6 +435,6 @@ def _place(source_file: str | None) -> _Place:
         if filename in modules:
             key = getattr(modules[filename], "key", None)
             return _Place(module=filename, module_key=key, module_line=frame.f_lineno)
-        if source_file is not None and filename == source_file:
-            return _Place(source_line=frame.f_lineno)
+        if filename in source_files:
+            return _Place(source_line=frame.f_lineno, source_file=filename)
     return _Place()

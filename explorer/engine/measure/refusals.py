@@ -72,6 +72,14 @@ class _Search:
 
     def _across_graphs(self, first: str, second: str) -> Explanation:
         holders = [{op for op in (first, second) if m.has(op)} for m in self.modules]
+        backward = {op.name for op in self.graph.ops if op.is_backward}
+        passes_apart = self.plan is None and len(self.modules) > 1
+        if passes_apart and first not in backward and second in backward:
+            return Explanation(
+                RefusalReason.OTHER,
+                f"{first} is in the forward pass and {second} in the backward pass, and "
+                "torch.compile makes kernels for each pass by itself.",
+            )
         if {first} in holders and {second} in holders:
             reasons = "\n".join(broken.reason for broken in self.breaks)
             return Explanation(
