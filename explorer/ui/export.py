@@ -13,6 +13,7 @@ from PySide6.QtGui import QGuiApplication, QImage, QImageWriter, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer.model.errors import ExplorerError, RecordingError, UsageError
+from explorer.model.param_sweep import sweeps_in
 from explorer.model.run import Run
 from explorer.model.sweep import sweep_of
 from explorer.model.units import format_us
@@ -200,8 +201,11 @@ def _check(
         )
     if not runs:
         raise UsageError("There is no run to draw.")
-    if view == "sweep" and sweep_of(runs) is None:
-        raise UsageError("None of these runs is of a fusion plan: there is no sweep to draw.")
+    if view == "sweep" and sweep_of(runs) is None and not sweeps_in(runs):
+        raise UsageError(
+            "None of these runs is of a fusion plan or of a swept parameter: there is no sweep to "
+            "draw."
+        )
     return THEMES[theme]
 
 

@@ -8,12 +8,14 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer.chains import CHAINS
+from explorer.model.param_sweep import ParameterSweep, sweeps_in
+from explorer.model.param_sweep_words import values_text
 from explorer.model.run import Run
 from explorer.model.sweep import Sweep, sweep_of
 from explorer.ui.painting import HEADING_HEIGHT, draw_panel, draw_sentence
 from explorer.ui.theme import Theme, palette
 from explorer.ui.timeline_layout import AXIS_HEIGHT, MAX_LANE, TOP, lane_of
-from explorer.ui.words import run_title, setting_text, with_direction
+from explorer.ui.words import parameters_text, run_title, setting_text, with_direction
 
 GAP = 10.0
 
@@ -182,11 +184,39 @@ def paint_graph(painter: QPainter, rect: QRectF, shot: Shot) -> None:
 
 
 def paint_sweep(painter: QPainter, rect: QRectF, shot: Shot) -> None:
+    """The sweep of a parameter that the shown run is a point of, else of plans, else any."""
+    of_parameter = param_sweep_in(shot.runs, shot.shown_run)
+    sweep = sweep_in(shot.runs, shot.shown_run)
+    is_point = shot.shown_run is not None and shot.shown_run.swept is not None
+    if of_parameter is not None and (is_point or sweep is None):
+        _paint_param_sweep(painter, rect, shot, of_parameter)
+    elif sweep is not None:
+        _paint_plan_sweep(painter, rect, shot, sweep)
+
+
+def _paint_param_sweep(painter: QPainter, rect: QRectF, shot: Shot, sweep: ParameterSweep) -> None:
+    """Time, speed-up, traffic and peak memory over the parameter, below what they say."""
+    from explorer.ui.param_sweep_view import ParamSweepView
+
+    view = ParamSweepView()
+    zoom = min(_zoom(rect, 1050, 480), 1.5)
+    view.set_theme(shot.theme)
+    view.set_zoom_factor(zoom)
+    view.without_pickers()
+    view.set_sweep(sweep)
+    view.fill_now()
+    fixed = with_direction(parameters_text(sweep.fixed), sweep.first.chain.direction)
+    outer = rect.adjusted(GAP, GAP, -GAP, 0)
+    title = "  ·  ".join(filter(None, (sweep.first.chain.title, fixed)))
+    hint = f"{sweep.name} {values_text(sweep)}"
+    inner = draw_panel(painter, outer, shot.theme, title, hint, zoom)
+    render_widget(painter, inner, view, sheet=shot.theme)
+
+
+def _paint_plan_sweep(painter: QPainter, rect: QRectF, shot: Shot, sweep: Sweep) -> None:
     """Every plan's time over its traffic, with what they say together and the list of them."""
     from explorer.ui.sweep_view import SweepView
 
-    sweep = sweep_in(shot.runs, shot.shown_run)
-    assert sweep is not None, "without a plan the view is refused before"
     view = SweepView()
     zoom = min(_zoom(rect, 1050, 480), 1.5)
     view.set_theme(shot.theme)
@@ -204,6 +234,13 @@ def paint_sweep(painter: QPainter, rect: QRectF, shot: Shot) -> None:
 def sweep_in(runs: Sequence[Run], shown: Run | None) -> Sweep | None:
     """The plans that did the shown run's work, else the newest plan's; None without any."""
     return (sweep_of(runs, shown) if shown else None) or sweep_of(runs)
+
+
+def param_sweep_in(runs: Sequence[Run], shown: Run | None) -> ParameterSweep | None:
+    """The parameter sweep that the shown run is a point of, else the newest; None without any."""
+    found = sweeps_in(runs)
+    mine = (sweep for sweep in found if any(run is shown for run in sweep.runs))
+    return next(mine, found[-1] if found else None)
 
 
 PAINTERS: dict[str, Callable[[QPainter, QRectF, Shot], None]] = {
@@ -250,6 +287,8 @@ def render_widget(
     painter.save()
     painter.translate(rect.topLeft())
     painter.scale(factor, factor)
+    # Plots draw their lines as paths with whatever brush they find, which would fill their bends.
+    painter.setBrush(Qt.BrushStyle.NoBrush)
     flags = QWidget.RenderFlag.DrawChildren
     if sheet is None:
         flags |= QWidget.RenderFlag.DrawWindowBackground

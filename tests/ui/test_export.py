@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from explorer.ui.store import Store
 from explorer.ui.theme import DARK, LIGHT, THEMES
 from explorer.ui.words import source_words
 from tests.conftest import CHECKOUT
+from tests.fixtures_param_sweep import k_sweep, seq_len_sweep
 from tests.fixtures_runs import (
     all_runs,
     compiled_attention,
@@ -131,7 +133,9 @@ def test_a_platform_without_a_screen_has_nothing_to_warn_of(
 
 
 def test_a_sweep_shows_plans_front_and_source(qapp: QApplication, tmp_path: Path) -> None:
-    image = export(tmp_path / "a.png", view="sweep", size=(1280, 720))
+    image = export(
+        tmp_path / "a.png", view="sweep", size=(1280, 720), scale=1.0, theme="dark", at_us=None
+    )
     for name in ("fused", "compute", "read", "plain"):
         assert has_color(image, DARK.color(name)), name
     assert has_color(image.copy(0, 690, 1280, 30), DARK.color("write")), "RECORDED at the foot"
@@ -322,3 +326,38 @@ def test_it_works_without_display_and_application(tmp_path: Path) -> None:
     image = QImage(str(out))
     assert (image.width(), image.height()) == (1440, 900)
     assert has_color(image, DARK.color("fused"), 500)
+
+
+@pytest.mark.usefixtures("qapp")
+class TestParameterSweep:
+    def test_it_is_drawn_where_no_plan_was_run(self, tmp_path: Path) -> None:
+        out = tmp_path / "sweep.png"
+        export_png(
+            k_sweep(), out, view="sweep", size=(1280, 720), scale=1.0, theme="dark", at_us=None
+        )
+        image = QImage(str(out))
+        assert (image.width(), image.height()) == (1280, 720)
+        seen = {QColor(image.pixel(x, y)).name() for x in range(0, 1280, 2) for y in range(720)}
+        assert DARK.fused.lower() in seen
+        assert DARK.plain.lower() in seen
+
+    def test_no_line_is_covered_by_the_bends_of_another(self, tmp_path: Path) -> None:
+        out = tmp_path / "sweep.png"
+        export_png(
+            seq_len_sweep(),
+            out,
+            view="sweep",
+            size=(1280, 720),
+            scale=1.0,
+            theme="dark",
+            at_us=None,
+        )
+        image = QImage(str(out))
+        # The dashes are the row of the right upper plot with the most pixels brighter than the grid.
+        right = range(700, 1240)
+        rows = {
+            y: [x for x in right if QColor(image.pixel(x, y)).lightness() > 70]
+            for y in range(180, 360)
+        }
+        dashes = max(rows.values(), key=len)
+        assert max(after - before for before, after in pairwise(dashes)) < 20
