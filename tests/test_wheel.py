@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from explorer.model.strategies import all_specs
+from explorer.model.strategies import SDPA, specs_for_every_chain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +101,7 @@ def test_a_shipped_recording_opens_from_an_installed_wheel(
     module, path, specs, device, counted = json.loads(told)
     assert Path(module).is_relative_to(environment)
     assert Path(path).is_relative_to(environment)
-    assert specs == [*all_specs(), "plan:scale+mask+softmax"]
+    assert specs == [*specs_for_every_chain(), SDPA, "plan:scale+mask+softmax"]
     assert device == "NVIDIA H200"
     assert all(counted)
 

@@ -20,6 +20,7 @@ PLACES: dict[str, str] = {
     "torch._inductor.output_code:CompiledFxGraph.__call__": "to see inside compiled code",
     "torch._inductor.codecache:PyCodeCache.modules": "to find generated code",
     "torch._inductor.runtime.triton_heuristics:CachingAutotuner.run": "to see Triton kernels run",
+    "triton.runtime.jit:JITFunction.run": "to see kernels run that somebody wrote in Triton",
     "torch._inductor.codegen.cpp:KernelGroup.finalize_kernel": "to see C++ loop nests made",
     "torch._inductor.codegen.cpp:KernelGroup.call_kernel": "to see C++ functions made",
     "torch._inductor.graph:GraphLowering.compile_to_module": "to see code generated",
@@ -36,6 +37,9 @@ PLACES: dict[str, str] = {
     "torch._guards:tracing": "to compile a group while a graph is being compiled",
     "torch._subclasses.fake_tensor:unset_fake_temporarily": "to compile inside a compiler",
     "torch._subclasses.fake_tensor:FakeTensorMode": "to capture a chain without memory",
+    "torch._subclasses.fake_tensor:FakeTensor": "to tell the constants of own code",
+    "torch:_fused_adam_": "to run torch's own fused Adam",
+    "torch:_fused_adamw_": "to run torch's own fused AdamW",
     "torch.fx.traceback:preserve_node_meta": "to capture a backward pass",
     "torch.fx.traceback:current_meta": "to know which op a backward op belongs to",
 }

@@ -192,6 +192,7 @@ class Measuring:
             counters=self.counters,
             observation=observation if strategy.compiles else None,
             groups=built.groups,
+            library=built.library,
         )
 
     def _time(

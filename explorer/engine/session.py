@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 import torch
 
-from explorer.chains import CHAINS
 from explorer.chains.own import chain_of
 from explorer.engine.comparison import Comparison
 from explorer.engine.cupti.counters import CounterAbility, DramCounters, counter_ability
 from explorer.engine.cupti.errors import CounterRefused
 from explorer.engine.devices import describe, list_devices, resolve_device, versions
 from explorer.engine.doctor import examine
-from explorer.engine.faults import NoRoomError, is_out_of_memory, sentence_for
+from explorer.engine.dtypes import dtype_abilities, precision_of, settings_refusal
+from explorer.engine.faults import NoReferenceError, NoRoomError, is_out_of_memory, sentence_for
 from explorer.engine.fitting import Room, capture_that_fits, estimate, refuse
 from explorer.engine.grouping import inductor_grouping
 from explorer.engine.measure.ceilings import CeilingsStore, measure_ceilings
@@ -24,7 +24,7 @@ from explorer.engine.prepare import ChosenChain, Subject, make_ready, without_me
 from explorer.engine.prepared import Prepared
 from explorer.engine.progress import ProgressReporter
 from explorer.engine.run_maker import RunMaker
-from explorer.engine.strategies import STRATEGIES, Strategy, find_strategy
+from explorer.engine.strategies import STRATEGIES, Case, Strategy, find_strategy
 from explorer.engine.toolchain import compile_refusal
 from explorer.model.device import (
     Abilities,
@@ -123,7 +123,8 @@ class Session:
         room = Room.of(self._known(describe(where)))
         compiled = find_strategy("compile")
         chosen, _ = capture_that_fits(Subject.of(request), [compiled], room)
-        found = inductor_grouping(without_memory(chosen))
+        with precision_of(chosen.parameters):
+            found = inductor_grouping(without_memory(chosen))
         emit(
             GroupingFound(
                 chain=chosen.chain.id,
@@ -144,7 +145,7 @@ class Session:
         wants_ceilings = request.measure_ceilings and device.ceilings is None
         progress = ProgressReporter(emit, strategies, with_ceilings=wants_ceilings)
         progress.begin(Stage.CAPTURE, f"Capturing {request.chain}")
-        _check_strategies(request, strategies, where)
+        _check_case(request, strategies, where)
         warnings: tuple[str, ...] = ()
         if wants_ceilings and device.drives_display:
             # They decide there how large a chain may be.
@@ -165,6 +166,19 @@ class Session:
             warnings=(*lowered, *warnings),
             swept=request.swept,
         )
+        with precision_of(chosen.parameters):
+            self._run_prepared(request, strategies, maker, room, progress, emit)
+
+    def _run_prepared(
+        self,
+        request: RunRequest,
+        strategies: Sequence[Strategy],
+        maker: RunMaker,
+        room: Room,
+        progress: ProgressReporter,
+        emit: Emit,
+    ) -> None:
+        chosen, device = maker.chosen, maker.device
         refusals = [refuse(chosen, s, room) for s in strategies]
         prepared, refusals = _make_ready(chosen, request.seed, strategies, refusals)
         if prepared is None:
@@ -203,8 +217,12 @@ class Session:
         """Compute the reference; where it does not fit, a run still has everything else."""
         measuring.progress.begin(Stage.REFERENCE, "Computing the fp64 reference")
         try:
-            measuring.comparison = Comparison(measuring.prepared, measuring.maker.chosen.code)
+            chosen = measuring.maker.chosen
+            measuring.comparison = Comparison(measuring.prepared, chosen.code, chosen.capture_calm)
             measuring.comparison.measure_eager(whole=eager_fits)
+        except NoReferenceError as error:
+            measuring.comparison = None
+            measuring.maker = measuring.maker.warning(str(error))
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
@@ -284,19 +302,27 @@ class Session:
             device=device,
             counters=counters,
             counters_sentence=sentence,
-            strategies=tuple(_strategy_ability(s, device.kind, where) for s in STRATEGIES),
+            strategies=tuple(
+                _strategy_ability(s, s.device_refusal(where))
+                for s in STRATEGIES
+                if s.missing() is None
+            ),
+            dtypes=dtype_abilities(where),
         )
 
 
-def _strategy_ability(strategy: Strategy, kind: DeviceKind, where: torch.device) -> StrategyAbility:
-    """Whether it runs at all there: on the first chain that takes it, at that chain's defaults."""
-    reason: str | None = None
-    for chain in CHAINS.values():
-        reason = strategy.refusal(chain, chain.resolve({}, kind), where)
-        if reason is None:
-            break
+def _strategy_ability(strategy: Strategy, reason: str | None) -> StrategyAbility:
     return StrategyAbility(
         spec=strategy.spec, title=strategy.title, available=reason is None, reason=reason
+    )
+
+
+def _on_case(case: Case) -> tuple[StrategyAbility, ...]:
+    """The strategies that are for a chain, each with what it refuses of the case."""
+    return tuple(
+        _strategy_ability(s, s.refusal(case))
+        for s in STRATEGIES
+        if s.missing() is None and s.chain_refusal(case.chain) is None
     )
 
 
@@ -330,10 +356,8 @@ def _check_request(request: RunRequest) -> None:
         raise UsageError(f"seed={request.seed} is out of range: it takes 0 to {MOST_SEED - 1}.")
 
 
-def _check_strategies(
-    request: RunRequest, strategies: Sequence[Strategy], where: torch.device
-) -> None:
-    """Refuse the request if a strategy does not apply to the chain or the device.
+def _check_case(request: RunRequest, strategies: Sequence[Strategy], where: torch.device) -> None:
+    """Refuse the request if the device lacks its dtype, or a strategy does not apply to it.
 
     Raises:
         UsageError: Alike.
@@ -341,8 +365,11 @@ def _check_strategies(
     chain = chain_of(request.chain, request.own)
     kind = DeviceKind.CUDA if where.type == "cuda" else DeviceKind.CPU
     parameters = chain.resolve(request.parameters, kind)
-    for strategy in strategies:
-        reason = strategy.refusal(chain, parameters, where)
+    case = Case(chain=chain, parameters=parameters, device=where, direction=request.direction)
+    for reason in (
+        settings_refusal(chain, parameters, where),
+        *(strategy.refusal(case) for strategy in strategies),
+    ):
         if reason is not None:
             raise UsageError(reason)
 
@@ -354,4 +381,12 @@ def _captured(chosen: ChosenChain, strategies: Sequence[Strategy]) -> GraphCaptu
         parameters=chosen.parameters,
         estimate_bytes=max(estimate(graph, strategy, chosen) for strategy in strategies),
         device=str(chosen.device),
+        strategies=_on_case(
+            Case(
+                chain=chosen.chain,
+                parameters=chosen.parameters,
+                device=chosen.device,
+                direction=chosen.subject.direction,
+            )
+        ),
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from explorer.model.device import Abilities, Ceilings
+from explorer.model.device import Abilities, Ceilings, StrategyAbility
 from explorer.model.opgraph import OpGraph
 from explorer.model.own_code import OwnCode
 from explorer.model.run import Direction, FusionRefusal, Run, Scalar
@@ -121,12 +121,21 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphCaptured:
-    """The op graph with the parameters it was captured for, defaults filled in."""
+    """The op graph with the parameters it was captured for, defaults filled in.
+
+    Attributes:
+        graph: The ops and their tensors.
+        parameters: All of them.
+        estimate_bytes: Peak over the inputs, at most.
+        device: Where the chain is to run.
+        strategies: Those that are for the chain, each with why it cannot run it like this.
+    """
 
     graph: OpGraph
     parameters: dict[str, Scalar]
     estimate_bytes: int
     device: str
+    strategies: tuple[StrategyAbility, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

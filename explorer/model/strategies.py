@@ -33,10 +33,14 @@ class Strategy:
     Attributes:
         name: The part before the colon.
         variants: The bare name first, then each option it takes.
+        takes_any_chain: It is not for certain chains alone.
+        package: What has to be installed for it, None where torch alone will do.
     """
 
     name: str
     variants: tuple[Variant, ...]
+    takes_any_chain: bool = False
+    package: str | None = None
 
     @property
     def specs(self) -> tuple[str, ...]:
@@ -50,6 +54,7 @@ SDPA = "sdpa"
 STRATEGIES: tuple[Strategy, ...] = (
     Strategy(
         name="eager",
+        takes_any_chain=True,
         variants=(
             Variant(
                 option=None, title="eager",
@@ -59,6 +64,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     ),
     Strategy(
         name="compile",
+        takes_any_chain=True,
         variants=(
             Variant(
                 option=None, title="torch.compile",
@@ -80,6 +86,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     ),
     Strategy(
         name="cudagraph",
+        takes_any_chain=True,
         variants=(
             Variant(
                 option=None, title="CUDA graph of eager",
@@ -93,6 +100,63 @@ STRATEGIES: tuple[Strategy, ...] = (
             Variant(
                 option=None, title="SDPA",
                 sentence="scaled_dot_product_attention with the backend that torch picks.",
+            ),
+            Variant(
+                option="flash", title="SDPA, only FlashAttention",
+                sentence="scaled_dot_product_attention with FlashAttention alone.",
+            ),
+            Variant(
+                option="efficient", title="SDPA, only memory-efficient attention",
+                sentence="scaled_dot_product_attention with the memory-efficient kernel alone.",
+            ),
+            Variant(
+                option="cudnn", title="SDPA, only cuDNN",
+                sentence="scaled_dot_product_attention with cuDNN's kernel alone.",
+            ),
+            Variant(
+                option="math", title="SDPA, only math (not fused)",
+                sentence="scaled_dot_product_attention op by op, in fp32 where that is wider.",
+            ),
+        ),
+    ),
+    Strategy(
+        name="flex",
+        variants=(
+            Variant(
+                option=None, title="FlexAttention",
+                sentence="One attention kernel that Inductor writes around what changes a score.",
+            ),
+        ),
+    ),
+    Strategy(
+        name="torch",
+        variants=(
+            Variant(
+                option=None, title="torch's own",
+                sentence="The operator that torch has for the chain, such as rms_norm.",
+            ),
+        ),
+    ),
+    Strategy(
+        name="liger",
+        package="liger-kernel",
+        variants=(
+            Variant(option=None, title="Liger", sentence="Liger's Triton kernel for the chain."),
+        ),
+    ),
+    Strategy(
+        name="quack",
+        package="quack-kernels",
+        variants=(
+            Variant(option=None, title="quack", sentence="quack's CuTe kernel for the chain."),
+        ),
+    ),
+    Strategy(
+        name="flashinfer",
+        package="flashinfer-python",
+        variants=(
+            Variant(
+                option=None, title="FlashInfer", sentence="FlashInfer's kernel for the chain."
             ),
         ),
     ),
@@ -113,16 +177,18 @@ _PLAN_TITLES = {
 }
 _PLAN_SENTENCE = "Each group of the fusion plan is compiled by Inductor on its own."
 
-NOT_YET_BUILT = (
-    "triton", "flex", "aot", "torch", "liger", "quack", "flashinfer",
-    "sdpa:flash", "sdpa:efficient", "sdpa:cudnn", "sdpa:math",
-)  # fmt: skip
-"""Names, and names with an option, that a later release fills; asked for, they are refused so."""
+NOT_YET_BUILT = ("triton", "aot")
+"""Names that a later release fills; asked for, they are refused so."""
 
 
 def all_specs() -> tuple[str, ...]:
     """Every strategy with each of its options, as on the command line; plans are without end."""
     return tuple(spec for strategy in STRATEGIES for spec in strategy.specs)
+
+
+def specs_for_every_chain() -> tuple[str, ...]:
+    """Those that run any chain, as far as the device can."""
+    return tuple(spec for each in STRATEGIES if each.takes_any_chain for spec in each.specs)
 
 
 def split_spec(spec: str) -> tuple[str, str | None]:
@@ -146,7 +212,7 @@ def parse_spec(spec: str) -> StrategyInfo:
     name, option = split_spec(spec)
     if name == PLAN:
         return _parse_plan_spec(spec, option)
-    if name in NOT_YET_BUILT or spec in NOT_YET_BUILT:
+    if name in NOT_YET_BUILT:
         raise UsageError(f"The strategy {spec!r} is not yet built; there are {_known()}.")
     strategy = next((entry for entry in STRATEGIES if entry.name == name), None)
     if strategy is None:

@@ -17,7 +17,7 @@ from explorer.model.errors import UsageError
 from explorer.model.fusion import FusionPlan, sweep_plans
 from explorer.model.messages import GraphCaptured, GroupingFound, Progress
 from explorer.model.own_code import OwnCode
-from explorer.model.run import Direction, Run, Scalar
+from explorer.model.run import Direction, Run, Scalar, StrategyInfo
 from explorer.model.strategies import (
     DEFAULT_SPECS,
     PLAN,
@@ -30,7 +30,7 @@ from explorer.model.strategies import (
     plan_sentence,
     plan_spec,
     plan_text,
-    split_spec,
+    specs_for_every_chain,
 )
 from explorer.ui.plan_state import (
     current_text,
@@ -341,20 +341,21 @@ def result_of(state: State, spec: str) -> SessionRun | None:
 def strategy_abilities(state: State) -> tuple[StrategyAbility, ...]:
     """The strategies to list: those of the chosen device, then those that only runs know of.
 
-    Until the worker says what its device can do, every strategy of the table is offered.
+    What the worker says of the chosen chain and its settings counts most. Until it has, strategies
+    are offered that are for every chain, and for attention torch's own operator.
     """
     ability = state.device_ability
     known = [_as_in_table(each) for each in ability.strategies] if ability else list(_table())
     plan = next((each for each in known if is_plan(each.spec)), None)
     known = [each for each in known if not is_plan(each.spec)]
-    known = [_for_chain(each, state.chain_descriptor) for each in known]
+    known = _for_chain(known, state)
     known.insert(PLAN_PLACE, _your_plan(plan))
     specs = {strategy.spec for strategy in known}
     for item in peers(state):
         strategy = item.run.strategy
         if strategy.spec not in specs and not is_plan_run(item.run):
             specs.add(strategy.spec)
-            reason = "This release cannot run it; the result is from a recording."
+            reason = _why_absent(strategy, state)
             title = strategy.title or strategy.spec
             known.append(
                 _as_in_table(
@@ -364,12 +365,26 @@ def strategy_abilities(state: State) -> tuple[StrategyAbility, ...]:
     return tuple(known)
 
 
-def _for_chain(ability: StrategyAbility, chain: Chain) -> StrategyAbility:
-    """Off where the chain is none that the strategy can compute, whatever the device can."""
-    if chain.is_attention or split_spec(ability.spec)[0] != SDPA:
-        return ability
-    reason = f"{SDPA} is torch's attention operator, and {chain.id} is no attention."
-    return replace(ability, available=False, reason=reason)
+def _for_chain(known: Sequence[StrategyAbility], state: State) -> list[StrategyAbility]:
+    """Those that are for the chosen chain, off where they refuse its settings."""
+    told = {each.spec: each for each in state.captured.strategies} if state.captured else {}
+    if told:
+        return [_as_in_table(told[each.spec]) for each in known if each.spec in told]
+    some = (SDPA,) if state.chain_descriptor.is_attention else ()
+    return [each for each in known if each.spec in (*specs_for_every_chain(), *some)]
+
+
+def _why_absent(strategy: StrategyInfo, state: State) -> str:
+    """Why a strategy that has a result is not among those that are offered."""
+    ability = state.device_ability
+    here = {each.spec for each in ability.strategies} if ability else set(all_specs())
+    if strategy.spec in here:
+        if state.captured is None:
+            return f"Whether it can run {state.chain} is known once the chain is captured."
+        return f"It is not for {state.chain}."
+    package = next((each.package for each in STRATEGIES if each.name == strategy.name), None)
+    why = f"{package} is not installed here" if package else "This release cannot run it"
+    return f"{why}; the result is from a recording."
 
 
 def strategy_sentence(spec: str) -> str:

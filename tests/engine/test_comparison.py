@@ -11,7 +11,7 @@ from explorer.engine.comparison import Comparison
 from explorer.engine.prepare import prepare
 from explorer.engine.prepared import Prepared
 from explorer.engine.strategies import Built, Strategy, find_strategy
-from explorer.engine.strategies.base import PeakFamily, always, plain_call, runs_anywhere
+from explorer.engine.strategies.base import PeakFamily, always, plain_call
 from explorer.model.run import Accuracy
 from tests.engine.returned import only
 
@@ -27,7 +27,7 @@ def comparison(chain: str, **settings: object) -> tuple[Prepared, Comparison]:
 
 def strategy_of(build: Callable[[Prepared], Built], name: str = "made up") -> Strategy:
     return Strategy(
-        name=name, title=name, refusal=runs_anywhere, build=build, peak=always(PeakFamily.EAGER)
+        name=name, title=name, build=build, peak=always(PeakFamily.EAGER)
     )
 
 

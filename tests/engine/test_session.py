@@ -15,7 +15,7 @@ from explorer.engine.measure.ceilings import CeilingsStore
 from explorer.engine.prepared import Prepared
 from explorer.engine.session import Session
 from explorer.engine.strategies import Built, Strategy, find_strategy
-from explorer.engine.strategies.base import PeakFamily, always, runs_anywhere
+from explorer.engine.strategies.base import PeakFamily, always
 from explorer.model.comparison import distrust
 from explorer.model.device import Ceilings, Device
 from explorer.model.errors import UsageError
@@ -199,7 +199,10 @@ def test_a_graph_is_captured_without_running(engine: Session) -> None:
         ({"strategies": ("eager", "cudagraph")}, "cudagraph needs an NVIDIA GPU"),
         ({"strategies": ()}, "No strategy was named"),
         ({"device": "cuda:7"}, "There is no device 'cuda:7' here"),
-        ({"direction": Direction.FORWARD_BACKWARD}, "Only forward passes"),
+        (
+            {"chain": "adam", "parameters": {}, "direction": Direction.FORWARD_BACKWARD},
+            "adam has no backward pass",
+        ),
         ({"timing_s": 0.0}, "timing_s=0.0 is no time"),
         ({"seed": -1}, "seed=-1 is out of range"),
         ({"seed": 1 << 64}, "seed=18446744073709551616 is out of range"),
@@ -229,7 +232,7 @@ def test_what_cannot_fit_is_a_failed_run_and_allocates_nothing(engine: Session) 
 def test_where_eager_does_not_fit_its_error_is_taken_by_slices(
     engine: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_plan: object, _settings: object, strategy: Strategy, _room: object) -> str | None:
+    def refuse(_chosen: object, strategy: Strategy, _room: object) -> str | None:
         return "eager does not fit." if strategy.name == "eager" else None
 
     [before] = runs(engine, "sdpa")
@@ -248,7 +251,6 @@ def strategy_that(build: Callable[[Prepared], Built]) -> Strategy:
     return Strategy(
         name="broken",
         title="Broken",
-        refusal=runs_anywhere,
         build=build,
         peak=always(PeakFamily.EAGER),
     )

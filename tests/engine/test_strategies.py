@@ -11,14 +11,14 @@ from explorer.engine import toolchain
 from explorer.engine.chain_functions import CHAIN_CODE
 from explorer.engine.prepare import prepare
 from explorer.engine.prepared import Prepared
-from explorer.engine.strategies import STRATEGIES, find_strategy
+from explorer.engine.strategies import STRATEGIES, Case, find_strategy
 from explorer.model.device import DeviceKind
 from explorer.model.errors import UsageError
 from tests.engine.returned import only
 
 CPU = torch.device("cpu")
 CHAIN = find_chain("attention")
-PARAMETERS = CHAIN.resolve({}, DeviceKind.CPU)
+CASE = Case(chain=CHAIN, parameters=CHAIN.resolve({}, DeviceKind.CPU), device=CPU)
 
 
 def calm(prepared: Prepared) -> Prepared:
@@ -37,6 +37,15 @@ def test_every_spec_finds_its_own_entry() -> None:
         "compile:max-autotune-no-cudagraphs",
         "cudagraph",
         "sdpa",
+        "sdpa:flash",
+        "sdpa:efficient",
+        "sdpa:cudnn",
+        "sdpa:math",
+        "flex",
+        "torch",
+        "liger",
+        "quack",
+        "flashinfer",
     ]
     assert [find_strategy(spec).spec for spec in specs] == specs
 
@@ -58,7 +67,7 @@ def test_an_unknown_strategy_is_refused_with_those_there_are(spec: str, sentence
 
 @pytest.mark.parametrize("spec", ["cudagraph", "compile:reduce-overhead"])
 def test_cuda_graphs_are_refused_on_a_cpu(spec: str) -> None:
-    reason = find_strategy(spec).refusal(CHAIN, PARAMETERS, CPU)
+    reason = find_strategy(spec).refusal(CASE)
     assert reason is not None
     assert "CPU" in reason
 
@@ -67,20 +76,20 @@ def test_sdpa_is_refused_for_a_chain_that_is_no_attention(monkeypatch: pytest.Mo
     other = dataclasses.replace(CHAIN, id="rmsnorm")
     code = dataclasses.replace(CHAIN_CODE["attention"], chain_id="rmsnorm", sdpa=None)
     monkeypatch.setitem(CHAIN_CODE, "rmsnorm", code)
-    reason = find_strategy("sdpa").refusal(other, PARAMETERS, CPU)
+    reason = find_strategy("sdpa").refusal(dataclasses.replace(CASE, chain=other))
     assert reason == "sdpa is torch's attention operator, and rmsnorm is no attention."
-    assert find_strategy("sdpa").refusal(CHAIN, PARAMETERS, CPU) is None
+    assert find_strategy("sdpa").refusal(CASE) is None
 
 
 def test_compile_is_off_without_a_compiler_and_eager_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(toolchain, "cxx_compiler", lambda: None)
-    reason = find_strategy("compile").refusal(CHAIN, PARAMETERS, CPU)
+    reason = find_strategy("compile").refusal(CASE)
     assert reason is not None
     assert "needs a C++ compiler" in reason
     assert "apt install g++" in reason
-    assert find_strategy("eager").refusal(CHAIN, PARAMETERS, CPU) is None
+    assert find_strategy("eager").refusal(CASE) is None
 
 
 def test_compile_names_all_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ def test_what_a_later_release_brings_says_so(spec: str) -> None:
     [
         ("fastest", "There is no strategy 'fastest'; there are eager, compile, "),
         ("", "There is no strategy ''"),
-        ("plann:scale+mask", "max-autotune-no-cudagraphs, cudagraph, sdpa and plan:TEXT."),
+        ("plann:scale+mask", "quack, flashinfer and plan:TEXT."),
         ("plan:", "for every plan, or one of plan:each, plan:inductor, plan:all."),
         ("compile:fast", "has no option 'fast'; it can be compile, compile:reduce-overhead"),
         ("compile:", "has no option ''"),

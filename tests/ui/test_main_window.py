@@ -11,7 +11,7 @@ from PySide6.QtGui import QAccessible, QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
-from explorer.model.strategies import all_specs, parse_spec
+from explorer.model.strategies import parse_spec, specs_for_every_chain
 from explorer.recording import load_recording, save_recording
 from explorer.ui.main_window import MainWindow
 from explorer.ui.scene.draw import layout_of
@@ -106,7 +106,7 @@ class TestSight:
     def test_at_1440x900_nothing_important_is_scrolled(
         self, store: Store, window: MainWindow
     ) -> None:
-        for spec in all_specs():
+        for spec in specs_for_every_chain():
             if spec not in ("eager", "compile", "sdpa"):
                 run = compiled_attention(spec)
                 store.add_runs([replace(run, strategy=parse_spec(spec))], show=False)

@@ -160,6 +160,7 @@ def judge(
     reference: Reference,
     *,
     dtype: torch.dtype,
+    eps: float | None = None,
     distribution: tuple[DistributionCheck, ...] = (),
 ) -> Accuracy:
     """Put the errors beside eager's, and apply the rule to each result.
@@ -173,7 +174,7 @@ def judge(
         output: error.max_abs for output, error in eager_errors.items() if not error.not_finite
     }
     allowed = {
-        output: allowed_error(eager.get(output), reference.max_abs[output], dtype)
+        output: allowed_error(eager.get(output), reference.max_abs[output], dtype, eps)
         for output in errors
     }
 

@@ -9,15 +9,19 @@ def largest_abs(values: torch.Tensor) -> float:
     return float(torch.maximum(-low, high))
 
 
-def allowed_error(eager_max_abs: float | None, largest: float, dtype: torch.dtype) -> float:
+def allowed_error(
+    eager_max_abs: float | None, largest: float, dtype: torch.dtype, eps: float | None = None
+) -> float:
     """Twice eager's own error, plus what one rounding of the largest value is worth.
 
     Args:
         eager_max_abs: Eager's own error; None if its result is not finite, which excuses nothing.
         largest: The largest absolute value of the reference.
-        dtype: Of the chain.
+        dtype: That the chain's tensors are stored in.
+        eps: What a rounding is worth, as a share of the value, where the chain computes in less
+            than it stores.
     """
     info = torch.finfo(dtype)
     # Below the least normal number all numbers are one step apart.
-    rounding = info.eps * max(largest, info.smallest_normal)
+    rounding = (eps or info.eps) * max(largest, info.smallest_normal)
     return 2.0 * (eager_max_abs or 0.0) + rounding

@@ -1,7 +1,17 @@
 """The table of strategies; a new one is one file with its ``ENTRIES``, named here."""
 
-from explorer.engine.strategies import compiled, cudagraph, eager, sdpa
-from explorer.engine.strategies.base import Built, PeakFamily, Strategy
+from explorer.engine.strategies import (
+    compiled,
+    cudagraph,
+    eager,
+    flashinfer,
+    flex,
+    liger,
+    quack,
+    sdpa,
+    torch_operators,
+)
+from explorer.engine.strategies.base import Built, Case, PeakFamily, Strategy
 from explorer.engine.strategies.plan import plan_strategy
 from explorer.model.errors import UsageError
 from explorer.model.strategies import is_plan
@@ -11,6 +21,11 @@ STRATEGIES: tuple[Strategy, ...] = (
     *compiled.ENTRIES,
     *cudagraph.ENTRIES,
     *sdpa.ENTRIES,
+    *flex.ENTRIES,
+    *torch_operators.ENTRIES,
+    *liger.ENTRIES,
+    *quack.ENTRIES,
+    *flashinfer.ENTRIES,
 )
 
 
@@ -36,4 +51,4 @@ def find_strategy(spec: str) -> Strategy:
     raise UsageError(f"{name} has no option {option!r}; it takes none or one of {known}.")
 
 
-__all__ = ["STRATEGIES", "Built", "PeakFamily", "Strategy", "find_strategy"]
+__all__ = ["STRATEGIES", "Built", "Case", "PeakFamily", "Strategy", "find_strategy"]

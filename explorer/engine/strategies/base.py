@@ -11,7 +11,7 @@ from explorer.engine.measure.observe_compile import ModuleNotes
 from explorer.engine.prepared import Prepared, Returned
 from explorer.model.fusion import FusionPlan
 from explorer.model.opgraph import GraphBreak, OpGraph
-from explorer.model.run import Scalar, StrategyInfo
+from explorer.model.run import Direction, Scalar, StrategyInfo
 
 
 class PeakFamily(Enum):
@@ -53,6 +53,19 @@ class BuiltGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryOps:
+    """Which ops the kernels of a library carry out, which are not told by the chain's own code.
+
+    Attributes:
+        by_kernel: Ops of the forward pass by a part of a kernel's or an operator's name; no ops
+            stand for all that no other kernel carries out. Nothing at all where the kernels need
+            not be told apart: each then carries out every op of its pass that no other does.
+    """
+
+    by_kernel: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
     """A chain ready to be called under a strategy.
 
@@ -69,6 +82,7 @@ class Built:
         plan: Of a fusion plan: every group written out.
         groups: Of a fusion plan, in the order in which they run; each call runs one compiled
             graph a group.
+        library: Which ops the kernels of a library carry out, None where none runs.
     """
 
     call: Callable[[], Returned]
@@ -80,15 +94,60 @@ class Built:
     random_resolution: float = 0.0
     plan: str | None = None
     groups: tuple[BuiltGroup, ...] = ()
+    library: LibraryOps | None = None
 
     def close(self) -> None:
         """Give back what it holds; the callable is dead afterwards."""
         self.give_back()
 
 
-Refusal = Callable[[Chain, Mapping[str, Scalar], torch.device], str | None]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What a strategy is asked to run.
+
+    Attributes:
+        chain: The descriptor.
+        parameters: All of them, defaults filled in.
+        device: Where.
+        direction: What a call runs.
+    """
+
+    chain: Chain
+    parameters: Mapping[str, Scalar]
+    device: torch.device
+    direction: Direction = Direction.FORWARD
+
+    @property
+    def trains(self) -> bool:
+        """Whether a backward pass is asked for as well."""
+        return self.direction is not Direction.FORWARD
+
+
+ChainRefusal = Callable[[Chain], str | None]
+DeviceRefusal = Callable[[torch.device], str | None]
+CaseRefusal = Callable[[Case], str | None]
 PeakRule = Callable[[Mapping[str, Scalar], torch.device], PeakFamily]
 OpsCheck = Callable[[Chain, Mapping[str, Scalar], OpGraph], None]
+
+
+def _nothing_missing() -> str | None:
+    """Everything is there."""
+    return None
+
+
+def _takes_any_chain(_chain: Chain) -> str | None:
+    """There is nothing to refuse."""
+    return None
+
+
+def _runs_anywhere(_device: torch.device) -> str | None:
+    """There is nothing to refuse."""
+    return None
+
+
+def _takes_any_case(_case: Case) -> str | None:
+    """There is nothing to refuse."""
+    return None
 
 
 def _takes_any_ops(_chain: Chain, _parameters: Mapping[str, Scalar], _graph: OpGraph) -> None:
@@ -103,24 +162,40 @@ class Strategy:
         name: The part before the colon.
         option: The part after it.
         title: As in the window.
-        refusal: Why it cannot run a chain on a device: one sentence, or None.
         build: Makes the callable. Compiling, where there is any, happens in here, so that it can
             be watched and timed; the chain has run at least once afterwards.
         peak: For the estimate of memory: how it holds tensors with these parameters on a device.
         compiles: Whether ``build`` compiles.
         plan_of: Of a fusion plan: the plan on a graph; None where only building can tell.
         check_ops: Raises a ``UsageError`` where it cannot run a captured chain.
+        missing: What has to be installed for it, with the command: one sentence, or None.
+        chain_refusal: Why it is not for a chain, whatever the device and the settings: one
+            sentence, or None, as in the next two.
+        device_refusal: Why it runs nothing on a device.
+        case_refusal: Why it cannot run a chain that it is for with these settings there.
     """
 
     name: str
     title: str
-    refusal: Refusal
     build: Callable[[Prepared], Built]
     peak: PeakRule
     option: str | None = None
     compiles: bool = False
     plan_of: Callable[[OpGraph], FusionPlan | None] | None = None
     check_ops: OpsCheck = _takes_any_ops
+    missing: Callable[[], str | None] = _nothing_missing
+    chain_refusal: ChainRefusal = _takes_any_chain
+    device_refusal: DeviceRefusal = _runs_anywhere
+    case_refusal: CaseRefusal = _takes_any_case
+
+    def refusal(self, case: Case) -> str | None:
+        """Why it cannot run a case: the first reason there is, or None."""
+        return (
+            self.missing()
+            or self.chain_refusal(case.chain)
+            or self.device_refusal(case.device)
+            or self.case_refusal(case)
+        )
 
     @property
     def spec(self) -> str:
@@ -132,13 +207,6 @@ class Strategy:
         return StrategyInfo(
             name=self.name, option=self.option, title=self.title, backend=backend, plan=plan
         )
-
-
-def runs_anywhere(
-    _chain: Chain, _parameters: Mapping[str, Scalar], _device: torch.device
-) -> str | None:
-    """The refusal of a strategy that has none."""
-    return None
 
 
 def always(family: PeakFamily) -> PeakRule:

@@ -1,15 +1,16 @@
 """``torch.compile`` in its modes."""
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 
-from explorer.chains.descriptor import Chain
+from explorer.engine.bound import BoundFunction
+from explorer.engine.graph_breaks import is_users, watching_breaks
 from explorer.engine.internals import InternalMovedError, internal
 from explorer.engine.measure.observe_compile import code_generation_runs
-from explorer.engine.prepared import Prepared, Returned
-from explorer.engine.strategies.base import Built, PeakFamily, PeakRule, Strategy
+from explorer.engine.prepared import ChainFunction, Prepared, Returned
+from explorer.engine.strategies.base import Built, DeviceRefusal, PeakFamily, PeakRule, Strategy
 from explorer.engine.toolchain import compile_refusal
 from explorer.model.opgraph import GraphBreak
 from explorer.model.run import Scalar
@@ -23,10 +24,8 @@ _TITLES = {
 }
 
 
-def _refusal(mode: str | None) -> Callable[..., str | None]:
-    def refusal(
-        _chain: Chain, _parameters: Mapping[str, Scalar], device: torch.device
-    ) -> str | None:
+def _refusal(mode: str | None) -> DeviceRefusal:
+    def refusal(device: torch.device) -> str | None:
         if mode == "reduce-overhead" and device.type != "cuda":
             return (
                 "compile:reduce-overhead is compile with CUDA graphs, which a CPU does not have; "
@@ -45,41 +44,50 @@ def _peak(mode: str | None) -> PeakRule:
     return rule
 
 
-def _builder(mode: str | None) -> Callable[[Prepared], Built]:
-    def build(prepared: Prepared) -> Built:
-        function = prepared.function
-        uses_graph = mode in _WITH_GRAPHS and prepared.device.type == "cuda"
+def build_compiled(prepared: Prepared, function: ChainFunction, mode: str | None = None) -> Built:
+    """Compile a chain and call it.
 
-        # A function of its own: Dynamo names what it compiles by the code object.
-        def chain(*tensors: torch.Tensor) -> Returned:
-            return function(*tensors)
+    Args:
+        prepared: The chain with its inputs.
+        function: The chain as it is to be compiled.
+        mode: Of ``torch.compile``.
+    """
+    uses_graph = mode in _WITH_GRAPHS and prepared.device.type == "cuda"
 
-        torch.compiler.reset()
-        _break_counts().clear()
+    # A function of its own: Dynamo names what it compiles by the code object.
+    def chain(*tensors: torch.Tensor) -> Returned:
+        return function(*tensors)
 
-        new_step: Callable[[], None] = torch.compiler.cudagraph_mark_step_begin
+    torch.compiler.reset()
+    _break_counts().clear()
 
-        def call() -> Returned:
-            if uses_graph:
-                new_step()
-            return run()
+    new_step: Callable[[], None] = torch.compiler.cudagraph_mark_step_begin
 
-        with code_generation_runs():
-            run = prepared.caller(torch.compile(chain, dynamic=False, mode=mode))
-            call()
+    def call() -> Returned:
         if uses_graph:
-            # The first call warmed up, the second records the graph, later ones replay it.
-            call()
-            call()
-        return Built(
-            call=call,
-            notes=_notes(mode, prepared.device),
-            give_back=_forget,
-            graph_breaks=_graph_breaks(),
-            uses_graph=uses_graph,
-        )
+            new_step()
+        return run()
 
-    return build
+    # Bound code is compiled as its author would, without a function around it.
+    code = function.target if isinstance(function, BoundFunction) else chain
+    with code_generation_runs(), _breaks_of(prepared) as breaks:
+        run = prepared.caller(torch.compile(code, dynamic=False, mode=mode))
+        call()
+    if uses_graph:
+        # The first call warmed up, the second records the graph, later ones replay it.
+        call()
+        call()
+    return Built(
+        call=call,
+        notes=_notes(mode, prepared.device),
+        give_back=_forget,
+        graph_breaks=tuple(breaks) or _graph_breaks(),
+        uses_graph=uses_graph,
+    )
+
+
+def _builder(mode: str | None) -> Callable[[Prepared], Built]:
+    return lambda prepared: build_compiled(prepared, prepared.function, mode)
 
 
 def _forget() -> None:
@@ -97,6 +105,16 @@ def _notes(mode: str | None, device: torch.device) -> tuple[str, ...]:
     if mode == "max-autotune":
         return ("There are no CUDA graphs on a CPU: max-autotune only tries more kernels here.",)
     return ()
+
+
+@contextlib.contextmanager
+def _breaks_of(prepared: Prepared) -> Iterator[list[GraphBreak]]:
+    """The graph breaks of what is compiled meanwhile, with their places, where there are any."""
+    if not prepared.graph.breaks:
+        yield []
+        return
+    with watching_breaks(is_users) as breaks:
+        yield breaks
 
 
 def _graph_breaks() -> tuple[GraphBreak, ...]:
@@ -117,7 +135,7 @@ ENTRIES = tuple(
         name="compile",
         option=mode,
         title=title,
-        refusal=_refusal(mode),
+        device_refusal=_refusal(mode),
         build=_builder(mode),
         peak=_peak(mode),
         compiles=True,

@@ -1,16 +1,12 @@
 """A CUDA graph of eager: the same kernels, launched by the driver without the host."""
 
-from collections.abc import Mapping
-
 import torch
 
-from explorer.chains.descriptor import Chain
 from explorer.engine.prepared import Prepared, Returned
 from explorer.engine.strategies.base import Built, PeakFamily, Strategy, always, plain_call
-from explorer.model.run import Scalar
 
 
-def _refusal(_chain: Chain, _parameters: Mapping[str, Scalar], device: torch.device) -> str | None:
+def _refusal(device: torch.device) -> str | None:
     if device.type == "cuda":
         return None
     return "cudagraph needs an NVIDIA GPU; on a CPU use eager, whose kernels are the same."
@@ -51,7 +47,7 @@ ENTRIES = (
     Strategy(
         name="cudagraph",
         title="CUDA graph of eager",
-        refusal=_refusal,
+        device_refusal=_refusal,
         build=_build,
         peak=always(PeakFamily.EAGER_GRAPH),
     ),

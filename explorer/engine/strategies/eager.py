@@ -1,14 +1,7 @@
 """Eager: the chain as written, one kernel an operator."""
 
 from explorer.engine.prepared import Prepared
-from explorer.engine.strategies.base import (
-    Built,
-    PeakFamily,
-    Strategy,
-    always,
-    plain_call,
-    runs_anywhere,
-)
+from explorer.engine.strategies.base import Built, PeakFamily, Strategy, always, plain_call
 
 
 def _build(prepared: Prepared) -> Built:
@@ -21,7 +14,6 @@ ENTRIES = (
     Strategy(
         name="eager",
         title="Eager, as written",
-        refusal=runs_anywhere,
         build=_build,
         peak=always(PeakFamily.EAGER),
     ),

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from explorer.chains.descriptor import Chain
+from explorer.chains.own import is_own
 from explorer.engine.grouping import inductor_grouping
 from explorer.engine.partition import Partition, Piece, PiecewiseCall
 from explorer.engine.pieces import PIECES, CompiledPiece
@@ -51,7 +52,7 @@ def plan_strategy(spec: str) -> Strategy:
         name=PLAN,
         option=option,
         title=info.title,
-        refusal=lambda _chain, _parameters, device: compile_refusal(device),
+        device_refusal=compile_refusal,
         build=_builder(option),
         peak=always(PeakFamily.COMPILED),
         compiles=True,
@@ -81,9 +82,18 @@ def _named(option: str) -> tuple[str, ...]:
 
 def _checker(option: str) -> Callable[[Chain, Mapping[str, Scalar], OpGraph], None]:
     def check_ops(chain: Chain, parameters: Mapping[str, Scalar], graph: OpGraph) -> None:
+        if graph.breaks:
+            first = graph.breaks[0]
+            place = f" at {first.place}" if first.place else ""
+            raise UsageError(
+                f"A fusion plan needs code that is one graph, and {chain.id} breaks{place}: "
+                f"{first.reason}; eager and compile run it as it is."
+            )
         if option not in PRESETS:
-            parse_plan(option, [op.name for op in chain.all_ops], chain.id)
-        chain.check_has(_named(option), parameters)
+            known = [op.name for op in (*chain.all_ops, *graph.ops)]
+            parse_plan(option, list(dict.fromkeys(known)), chain.id)
+        if not is_own(chain.id):
+            chain.check_has(_named(option), parameters)
         plan = plan_for(option, graph)
         illegal = None if plan is None else check(graph, plan)
         if illegal is not None:
