@@ -14,6 +14,10 @@ class NoRoomError(ExplorerError):
     """There was too little memory for a part of the work that the rest does not need."""
 
 
+class NoReferenceError(ExplorerError):
+    """There is no truth to compare a chain with; the sentence says why."""
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether memory was what it lacked, on the device or the host."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):

@@ -49,9 +49,10 @@ class RunMaker:
                 name=self.chosen.chain.id,
                 title=self.chosen.chain.title,
                 parameters=parameters,
-                dtype=str(parameters.get("dtype", "")),
+                dtype=self.chosen.dtype,
                 direction=self.chosen.subject.direction,
                 own=self.chosen.subject.own,
+                source=None if self.chosen.own is None else self.chosen.own.source,
             ),
             strategy=strategy.info(backend, plan),
             device=self.device,
@@ -59,7 +60,7 @@ class RunMaker:
             seed=self.seed,
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
             graph=self.chosen.captured.graph,
-            warnings=self.warnings,
+            warnings=(*self.chosen.notes, *self.warnings),
             swept=self.swept,
         )
 

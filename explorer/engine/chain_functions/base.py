@@ -78,6 +78,11 @@ def same_parameters(parameters: Parameters) -> dict[str, Scalar]:
     return dict(parameters)
 
 
+def dtype_parameter(parameters: Parameters) -> str:
+    """What the chain's parameter ``dtype`` says."""
+    return str(parameters["dtype"])
+
+
 def nothing_differentiated(_parameters: Parameters) -> tuple[str, ...]:
     """No gradient: the chain has no backward pass."""
     return ()
@@ -126,6 +131,9 @@ class ChainCode:
         differentiated: Names of the inputs whose gradients training needs; left out where the chain
             has no backward pass.
         sdpa: The chain by torch's own attention operator, None where it is no attention.
+        compared_whole: Its truth is the code itself in fp64, at once, so that ``reference`` and
+            ``slice_as_written`` are not called.
+        dtype_of: The dtype that its results are rounded to, by its name on screen.
     """
 
     chain_id: str
@@ -142,3 +150,5 @@ class ChainCode:
     ] = nothing_random
     differentiated: Callable[[Parameters], tuple[str, ...]] = nothing_differentiated
     sdpa: Callable[[Parameters], ChainFunction] | None = None
+    compared_whole: bool = False
+    dtype_of: Callable[[Parameters], str] = dtype_parameter

@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import operator
 from dataclasses import dataclass
 from typing import Any
 

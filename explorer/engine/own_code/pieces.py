@@ -8,6 +8,7 @@ The pieces are laid over the ops by the order of their operators.
 
 import difflib
 import itertools
+import logging
 import operator
 import sys
 import warnings
@@ -30,6 +31,8 @@ from explorer.engine.op_facts import is_view
 from explorer.engine.op_naming import numbered
 from explorer.model.aten_names import aten_names
 from explorer.model.opgraph import GraphBreak, OpGraph
+
+_logger = logging.getLogger(__name__)
 
 _MOST_FRAMES = 80
 
@@ -247,6 +250,7 @@ def _pieces_of(
             compiled(*bound.args, **bound.kwargs)
         except Exception as error:
             # It ran without Dynamo: what fails now is Dynamo's, and is the reason itself.
+            _logger.info("Dynamo fails on own code", exc_info=True)
             breaks.append(GraphBreak(place="", reason=reason_in_words(str(error))))
     torch.compiler.reset()
     return pieces, breaks

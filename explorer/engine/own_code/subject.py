@@ -6,6 +6,7 @@ code cannot be captured so, it is run on real inputs and captured as it runs.
 
 import copy
 import inspect
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +41,8 @@ from explorer.model.errors import UsageError
 from explorer.model.opgraph import OpKind
 from explorer.model.own_code import OwnCode
 from explorer.model.run import Direction, Scalar
+
+_logger = logging.getLogger(__name__)
 
 _MOST_SOURCE = 20_000
 _EXAMPLE = "example_inputs"
@@ -163,7 +166,7 @@ def capture_callee(
         with fake_tensors():
             callee = make(0, True)
         frozen = {n for n, t in held_tensors(callee.target) if not t.requires_grad}
-        held = {n: t for n, t in held_tensors(callee.target)}
+        held = dict(held_tensors(callee.target))
         named = {**held, **callee.arguments.tensors(list(held))}
 
         def wanted(name: str) -> bool:
@@ -179,6 +182,7 @@ def capture_callee(
         raise
     except Exception as refused:
         # Whatever export or a constructor without memory does not take: then it is run.
+        _logger.info("own code is captured by running it", exc_info=True)
         captured, notes = _by_running(make, device, is_own, refused)
     if trains:
         _check_trains(captured, whole)
@@ -225,7 +229,7 @@ def _check_trains(captured: Captured, whole: Whole | None) -> None:
 def bound_of(callee: Callee, differentiated: tuple[str, ...] = ()) -> BoundFunction:
     """Code ready to be called; tensors whose gradients are wanted become leaves."""
     target = callee.target
-    held = {name: tensor for name, tensor in held_tensors(target)}
+    held = dict(held_tensors(target))
     held |= callee.arguments.tensors(list(held))
     for name, tensor in held.items():
         if name in differentiated:
