@@ -2,18 +2,19 @@
 
 It was traced by the same autograd as runs, so its ops come in the order in which eager calls them.
 A compiler's nodes carry autograd's number of the forward operator whose gradient they help to make;
-among the nodes of one forward op the operator tells, and where several are alike, their order.
+among the nodes of one forward op the operator tells, where several are alike their order, and where
+the compiler left some out, what they pass on to which.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from explorer.engine.measure.calls import RecordedCall, packet_of
 from explorer.engine.measure.observe_compile import GraphNode
 from explorer.engine.prepared import CapturedNode
-
-_Key = tuple[str, str]
-"""A forward op, and an operator of its backward pass."""
+from explorer.model.opgraph import OpGraph
+from explorer.model.tensor import TensorRole
 
 
 def eager_backward_ops(
@@ -51,8 +52,9 @@ def _with_the_rest(
 
 
 def compiled_backward_ops(
-    nodes: Iterable[GraphNode],
+    nodes: Mapping[str, GraphNode],
     captured: Sequence[CapturedNode],
+    graph: OpGraph,
     forward: Mapping[int, str],
 ) -> dict[str, str]:
     """The op of each node of a compiled backward graph, by node name, as far as it is known.
@@ -60,39 +62,119 @@ def compiled_backward_ops(
     Args:
         nodes: Of one graph, in order; nodes of the forward pass are left alone.
         captured: The ops of the backward pass, in order.
+        graph: The chain's.
         forward: The forward op by autograd's number.
     """
-    ours = [node for node in nodes if node.is_backward and not node.is_view]
-    found = dict(_sums(ours, captured))
-    ops: dict[_Key, list[str]] = {}
-    for each in captured:
-        if not each.adds_gradients and each.gradient_of is not None:
-            ops.setdefault((each.gradient_of, packet_of(each.aten)), []).append(each.op)
-    for key, same in _by_origin(ours, forward).items():
-        there = ops.get(key, [])
-        if len(there) == 1:
-            found.update(dict.fromkeys((node.name for node in same), there[0]))
-        elif len(there) == len(same):
-            found.update(zip((node.name for node in same), there, strict=True))
-    return found
+    if not any(node.is_backward for node in nodes.values()):
+        return {}
+    search = _Search(nodes=nodes, captured=captured, graph=graph, forward=forward)
+    search.by_origin()
+    search.by_flow()
+    return search.found
 
 
-def _sums(
-    nodes: Sequence[GraphNode], captured: Sequence[CapturedNode]
-) -> Iterable[tuple[str, str]]:
-    """Nodes that add up gradients, where there are as many as the chain has."""
-    there = [each.op for each in captured if each.adds_gradients]
-    seen = [node.name for node in nodes if node.adds_gradients]
-    return zip(seen, there, strict=True) if len(seen) == len(there) else ()
+@dataclass(slots=True, kw_only=True)
+class _Search:
+    """Finds the ops of a graph's nodes, the plain cases first.
+
+    Attributes:
+        nodes: Of the compiled graph.
+        captured: The ops of the backward pass.
+        graph: The chain's.
+        forward: The forward op by autograd's number.
+        found: The op by node name, so far.
+    """
+
+    nodes: Mapping[str, GraphNode]
+    captured: Sequence[CapturedNode]
+    graph: OpGraph
+    forward: Mapping[int, str]
+    found: dict[str, str] = field(default_factory=dict)
+
+    def by_origin(self) -> None:
+        """Nodes of one operator for one forward op: as many as the chain has, in that order."""
+        together: dict[tuple[str, ...], list[str]] = {}
+        for node in self._open():
+            if node.is_backward:
+                together.setdefault(tuple(self._could_be(node)), []).append(node.name)
+        for ops, names in together.items():
+            if len(ops) == 1:
+                self.found.update(dict.fromkeys(names, ops[0]))
+            elif len(ops) == len(names):
+                self.found.update(zip(names, ops, strict=True))
+
+    def by_flow(self) -> None:
+        """Nodes that several ops could be, or that nothing is known of: what they pass on tells."""
+        is_new = True
+        while is_new:
+            is_new = False
+            for node in self._open():
+                ops = self._could_be(node)
+                if not ops and not _is_known(node):
+                    told = set(self.found.values())
+                    ops = [each.op for each in self.captured if each.op not in told]
+                fitting = [op for op in ops if self._fits(node, op)]
+                if len(fitting) == 1:
+                    self.found[node.name] = fitting[0]
+                    is_new = True
+
+    def _open(self) -> list[GraphNode]:
+        return [
+            node
+            for node in self.nodes.values()
+            if node.name not in self.found
+            and not node.is_view
+            and "." in node.target
+            and (node.is_backward or not _is_known(node))
+        ]
+
+    def _could_be(self, node: GraphNode) -> list[str]:
+        """Ops of the node's operator that belong to the forward op, or the line, that it does."""
+        if node.adds_gradients:
+            return [each.op for each in self.captured if each.adds_gradients]
+        operator = packet_of(node.original_aten or node.target)
+        origin = self.forward.get(-1 if node.sequence is None else node.sequence)
+        return [
+            each.op
+            for each in self.captured
+            if packet_of(each.aten) == operator
+            and not each.adds_gradients
+            and (
+                each.gradient_of == origin
+                if origin is not None
+                else (each.source_file, each.source_line) in node.frames[-1:]
+            )
+        ]
+
+    def _fits(self, node: GraphNode, name: str) -> bool:
+        """Whether an op takes what a node takes, and who takes the node's value takes the op's."""
+        [op] = [op for op in self.graph.ops if op.name == name]
+        takers = {other.name for other in self.graph.ops if set(other.reads) & set(op.writes)}
+        makers = {other.name for other in self.graph.ops if set(other.writes) & set(op.reads)}
+        handed_out = any(self.graph.tensor(t).role is TensorRole.OUTPUT for t in op.writes)
+        users, inputs = self._around(node, ahead=True), self._around(node, ahead=False)
+        if any(self.nodes[user].target == "output" for user in users) and not handed_out:
+            return False
+        taking = {self.found[user] for user in users if user in self.found} - {name}
+        giving = {self.found[given] for given in inputs if given in self.found} - {name}
+        is_told = bool(taking or giving or handed_out)
+        return is_told and taking <= takers and giving <= makers
+
+    def _around(self, node: GraphNode, *, ahead: bool) -> set[str]:
+        """The nodes next to a node, views seen through."""
+        found: set[str] = set()
+        waiting = list(node.users if ahead else node.inputs)
+        while waiting:
+            other = self.nodes.get(waiting.pop())
+            if other is None:
+                continue
+            if other.is_view:
+                waiting.extend(other.users if ahead else other.inputs)
+            else:
+                found.add(other.name)
+        return found
 
 
-def _by_origin(
-    nodes: Sequence[GraphNode], forward: Mapping[int, str]
-) -> dict[_Key, list[GraphNode]]:
-    found: dict[_Key, list[GraphNode]] = {}
-    for node in nodes:
-        origin = forward.get(-1 if node.sequence is None else node.sequence)
-        if origin is not None and not node.adds_gradients:
-            operator = packet_of(node.original_aten or node.target)
-            found.setdefault((origin, operator), []).append(node)
-    return found
+def _is_known(node: GraphNode) -> bool:
+    """Whether the compiler says what a node stems from."""
+    return node.original_aten is not None or bool(node.frames)

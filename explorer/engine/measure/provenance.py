@@ -6,7 +6,7 @@ empty.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from explorer.engine.measure.backward_origins import compiled_backward_ops, eager_backward_ops
 from explorer.engine.measure.calls import CallKind, RecordedCall, packet_of
@@ -20,6 +20,7 @@ from explorer.engine.measure.observe_compile import (
 from explorer.engine.prepared import CapturedNode, Prepared
 from explorer.model.opgraph import OpKind
 
+_ADDING_MATMULS = {"aten.addmm", "aten.baddbmm"}
 _FUSED_ATTENTION = ("scaled_dot_product", "flash_attention", "efficient_attention")
 
 
@@ -90,6 +91,7 @@ def find_origins(
                 function=function,
             )
         )
+    origins = _with_matmuls_of_sums(calls, origins, prepared)
     return Origins(calls=tuple(_with_fused_attention(calls, origins, prepared)), node_ops=node_ops)
 
 
@@ -108,8 +110,9 @@ def ops_of_nodes(
     backward = [each for each in prepared.nodes if each.is_backward]
     for notes in modules:
         if not notes.marked:
-            nodes = notes.nodes.values()
-            found[notes.key].update(compiled_backward_ops(nodes, backward, numbers))
+            found[notes.key] |= compiled_backward_ops(
+                notes.nodes, backward, prepared.graph, numbers
+            )
     return {(key, node): op for key, ops in found.items() for node, op in ops.items()}
 
 
@@ -335,6 +338,27 @@ def _dropout_parts(calls: Sequence[RecordedCall]) -> Iterable[int]:
         elif operator == "mul" and call.is_backward and read & saved:
             saved -= read
             yield place
+
+
+def _with_matmuls_of_sums(
+    calls: Sequence[RecordedCall], origins: Sequence[CallOrigin], prepared: Prepared
+) -> list[CallOrigin]:
+    """A compiler adds within a matmul: the sum's operator carries out the matmul as well.
+
+    That is one which no call carries out, and whose result the sum takes.
+    """
+    carried = {op for origin in origins for op in origin.ops}
+    graph = prepared.graph
+    left = [op for op in graph.ops if op.kind is OpKind.MATMUL and op.name not in carried]
+    order = {op.name: place for place, op in enumerate(graph.ops)}
+    found = []
+    for call, origin in zip(calls, origins, strict=True):
+        ops = set(origin.ops)
+        if packet_of(call.name) in _ADDING_MATMULS:
+            taken = {name for op in graph.ops if op.name in ops for name in op.reads}
+            ops |= {op.name for op in left if taken.intersection(op.writes)}
+        found.append(replace(origin, ops=tuple(sorted(ops, key=lambda name: order[name]))))
+    return found
 
 
 def _with_fused_attention(

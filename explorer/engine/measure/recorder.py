@@ -424,7 +424,7 @@ class _Place:
 
 
 def _place(source_files: frozenset[str]) -> _Place:
-    """Where the call comes from: the nearest frame of the chain's files or of a generated module."""
+    """Where the call comes from: the nearest frame of the chain or of a generated module."""
     modules = {module.__file__: module for module in _generated_modules()}
     frame = inspect.currentframe()
     for _ in range(_MOST_FRAMES):
