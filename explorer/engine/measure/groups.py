@@ -39,6 +39,8 @@ def fusion_groups(
             from_cache=group.from_cache,
         )
         for place, group in enumerate(built)
+        # A piece without ops only stores an input in another, as own code may.
+        if group.ops
     )
 
 

@@ -225,8 +225,10 @@ def from_example(given: Any, names: Sequence[str]) -> Arguments:
             both as ``(args, kwargs)``.
         names: What the code calls its arguments, in order.
     """
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = {}
     if isinstance(given, dict):
-        args, kwargs = (), dict(given)
+        kwargs = dict(given)
     elif (
         isinstance(given, tuple)
         and len(given) == 2
@@ -235,8 +237,8 @@ def from_example(given: Any, names: Sequence[str]) -> Arguments:
     ):
         args, kwargs = tuple(given[0]), dict(given[1])
     elif isinstance(given, tuple | list):
-        args, kwargs = tuple(given), {}
+        args = tuple(given)
     else:
-        args, kwargs = (given,), {}
+        args = (given,)
     called = [*names, *(f"input{place + 1}" for place in range(len(names), len(args)))]
     return Arguments(args=args, kwargs=kwargs, names=tuple(called[: len(args)]))

@@ -44,9 +44,9 @@ def told_by_line(doing: str, is_own: IsOwn) -> Iterator[None]:
         # Room and a lost device have sentences of their own, which the caller gives them.
         if is_out_of_memory(error) or is_device_lost(error):
             raise
-        place = _place(error, is_own)
+        at = _place(error, is_own)
         said = f"{type(error).__name__}: {first_line(error)}"
-        told = f"{place} raises {said}." if place else f"An error while {doing}: {said}."
+        told = f"{at} raises {said}." if at else f"An error while {doing}: {said}."
         raise OwnCodeError(told) from error
 
 

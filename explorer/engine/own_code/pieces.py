@@ -246,7 +246,7 @@ def _pieces_of(
     torch.compiler.reset()
     with watching_breaks(is_shown) as breaks:
         try:
-            compiled = torch.compile(bound.target, backend=compiler, dynamic=False)
+            compiled: Any = torch.compile(bound.target, backend=compiler, dynamic=False)
             compiled(*bound.args, **bound.kwargs)
         except Exception as error:
             # It ran without Dynamo: what fails now is Dynamo's, and is the reason itself.

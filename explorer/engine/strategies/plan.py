@@ -90,7 +90,7 @@ def _checker(option: str) -> Callable[[Chain, Mapping[str, Scalar], OpGraph], No
                 f"{first.reason}; eager and compile run it as it is."
             )
         if option not in PRESETS:
-            known = [op.name for op in (*chain.all_ops, *graph.ops)]
+            known = (*(op.name for op in chain.all_ops), *(op.name for op in graph.ops))
             parse_plan(option, list(dict.fromkeys(known)), chain.id)
         if not is_own(chain.id):
             chain.check_has(_named(option), parameters)
