@@ -20,8 +20,15 @@ from explorer.chains.descriptor import Parameter
 from explorer.chains.own import is_own
 from explorer.model.units import format_bytes
 from explorer.ui.controls import Picker
+from explorer.ui.form_fields import (
+    ChoicePicker,
+    LengthRow,
+    all_of_them,
+    can_be_dragged,
+    compared_sentence,
+)
 from explorer.ui.panel import label, restyle
-from explorer.ui.state import State
+from explorer.ui.state import State, dtype_reason
 from explorer.ui.store import Store
 
 FORM_WIDTH_PX = 560
@@ -40,8 +47,10 @@ class ChainForm(QFrame):
         self.setFixedWidth(FORM_WIDTH_PX)
         self._store = store
         self._edits: dict[str, QLineEdit] = {}
-        self._pickers: dict[str, Picker] = {}
+        self._pickers: dict[str, ChoicePicker] = {}
         self._messages: dict[str, QLabel] = {}
+        self._lengths: dict[str, LengthRow] = {}
+        self._refused: dict[str, str] = {}
         self._look_at = label("", "sentence")
         self._look_at.setWordWrap(True)
         self._estimate = label("", "sentence")
@@ -66,6 +75,7 @@ class ChainForm(QFrame):
         store.chain_changed.connect(self._rebuild)
         store.parameters_changed.connect(self._refresh)
         store.captured_changed.connect(self._refresh)
+        store.abilities_changed.connect(self._refresh)
         self._rebuild()
 
     def field(self, name: str) -> QLineEdit | Picker:
@@ -84,6 +94,8 @@ class ChainForm(QFrame):
         self._edits.clear()
         self._pickers.clear()
         self._messages.clear()
+        self._lengths.clear()
+        self._refused.clear()
         chain = self._store.state.chain_descriptor
         self._look_at.setText("\n".join(_about(self._store.state)))
         holder = QWidget()
@@ -102,13 +114,26 @@ class ChainForm(QFrame):
             self._messages[parameter.name] = message
             grid.addWidget(name, row, 0)
             grid.addWidget(field, row, 1)
-            grid.addWidget(message, row, 2)
+            if can_be_dragged(chain, parameter):
+                beside = QVBoxLayout()
+                beside.setSpacing(3)
+                beside.addWidget(self._make_length(parameter))
+                beside.addWidget(message)
+                grid.addLayout(beside, row, 2)
+            else:
+                grid.addWidget(message, row, 2)
         layout = self.layout()
         if layout is not None:
             layout.replaceWidget(self._holder, holder)
+        self._holder.hide()
         self._holder.deleteLater()
         self._holder = holder
-        order = [*(self.field(parameter.name) for parameter in chain.parameters)]
+        order: list[QWidget] = []
+        for parameter in chain.parameters:
+            order.append(self.field(parameter.name))
+            if parameter.name in self._lengths:
+                length = self._lengths[parameter.name]
+                order += [length.slider, length.sweep]
         for first, second in pairwise([*order, self._reset, self._done]):
             self.setTabOrder(first, second)
         self._refresh()
@@ -126,34 +151,72 @@ class ChainForm(QFrame):
     def _make_field(self, parameter: Parameter) -> QLineEdit | Picker:
         name = parameter.name
         if parameter.kind == "choice":
-            picker = Picker(name)
-            picker.addItems(list(parameter.choices))
-            picker.textActivated.connect(lambda text: self._store.set_parameter(name, text))
-            self._pickers[name] = picker
-            return picker
+            return self._make_picker(parameter)
         edit = QLineEdit()
         edit.setAccessibleName(name)
         edit.textEdited.connect(lambda text: self._store.set_parameter(name, text))
         self._edits[name] = edit
         return edit
 
+    def _make_picker(self, parameter: Parameter) -> ChoicePicker:
+        chain, name = self._store.state.chain_descriptor, parameter.name
+        picker = ChoicePicker(name)
+        every = all_of_them(chain) if name == chain.compared else ""
+        if every:
+            picker.addItem(every)
+        picker.addItems(list(parameter.choices))
+
+        def pick(text: str) -> None:
+            self._refused.pop(name, None)
+            self._store.set_parameter(name, "" if text == every else text)
+            self._refresh()
+
+        picker.textActivated.connect(pick)
+        picker.refused.connect(lambda reason: self._refuse(name, reason))
+        self._pickers[name] = picker
+        return picker
+
+    def _refuse(self, name: str, reason: str) -> None:
+        self._refused[name] = reason
+        self._refresh()
+
+    def _make_length(self, parameter: Parameter) -> LengthRow:
+        row, name = LengthRow(parameter), parameter.name
+        row.value_picked.connect(lambda value: self._store.set_parameter(name, str(value)))
+        row.sweep_requested.connect(lambda: self._sweep(name))
+        self._lengths[name] = row
+        return row
+
+    def _sweep(self, name: str) -> None:
+        self.hide()
+        self._store.request_param_sweep(name)
+
     def _refresh(self) -> None:
         state = self._store.state
-        parameters = state.parameters
-        for parameter in state.chain_descriptor.parameters:
+        chain, parameters = state.chain_descriptor, state.parameters
+        for parameter in chain.parameters:
             name = parameter.name
             default = str(parameter.default(state.device_kind))
-            error = parameters.errors.get(name)
+            error = parameters.errors.get(name) or self._refused.get(name)
+            sentence = parameter.sentence
+            if name == chain.compared:
+                sentence = compared_sentence(chain, is_set=name in parameters.texts)
+                default = all_of_them(chain)
+            if name in self._lengths:
+                self._lengths[name].show_value(parameters.values.get(name))
             if name in self._edits:
                 self._show_text(self._edits[name], parameters.texts.get(name, ""), default, error)
             else:
-                self._pickers[name].setCurrentText(parameters.texts.get(name, default))
+                picker = self._pickers[name]
+                picker.setCurrentText(parameters.texts.get(name, default))
+                found = ((c, dtype_reason(state, parameter, c)) for c in parameter.choices)
+                picker.set_reasons({choice: reason for choice, reason in found if reason})
             message = self._messages[name]
-            message.setText(error or parameter.sentence)
+            message.setText(error or sentence)
             restyle(message, "objectName", "fieldError" if error else "sentence")
             hint = "" if parameter.kind == "choice" else f" It takes {parameter.range_text}."
-            self.field(name).setAccessibleDescription(error or parameter.sentence + hint)
-            self.field(name).setToolTip(parameter.sentence + hint)
+            self.field(name).setAccessibleDescription(error or sentence + hint)
+            self.field(name).setToolTip(sentence + hint)
         captured = state.captured
         self._estimate.setText(
             f"Needs about {format_bytes(captured.estimate_bytes)} over its inputs at its peak "

@@ -7,10 +7,11 @@ from explorer.chains import CHAINS
 from explorer.chains.own import is_own
 from explorer.model.device import DeviceKind
 from explorer.ui.chain_form import ChainForm
+from explorer.ui.chain_picker import ChainPicker
 from explorer.ui.controls import MenuButton, Picker
 from explorer.ui.direction_button import DirectionButton
 from explorer.ui.panel import label, restyle, wrapped
-from explorer.ui.state import WorkerPhase, run_blocker
+from explorer.ui.state import WorkerPhase, next_values, run_blocker
 from explorer.ui.store import Store
 from explorer.ui.theme_button import ThemeButton
 from explorer.ui.words import parameters_sentence, parameters_text, with_direction
@@ -49,7 +50,7 @@ class Header(QWidget):
         super().__init__(parent)
         self._store = store
         self._can_run = can_run
-        self.chain = Picker("Operator chain")
+        self.chain = ChainPicker("Operator chain")
         for chain in CHAINS.values():
             self.chain.addItem(chain.title, chain.id)
         if can_run:
@@ -90,6 +91,8 @@ class Header(QWidget):
         ):
             signal.connect(self._refresh)
         store.abilities_changed.connect(self._list_devices)
+        store.theme_changed.connect(self.chain.set_theme)
+        self.chain.set_theme(store.theme)
         self._list_devices()
         self._refresh()
 
@@ -130,10 +133,10 @@ class Header(QWidget):
             return
         self._list_own(state.chain, state.chain_descriptor.title)
         self.chain.setCurrentIndex(self.chain.findData(state.chain))
-        summary = parameters_text(state.parameters.values) or "no parameters"
+        summary = parameters_text(next_values(state)) or "no parameters"
         n_errors = len(state.parameters.errors)
         self.parameters.setText(f"{n_errors} to correct" if n_errors else summary)
-        at_length = parameters_sentence(state.parameters.values) or "none"
+        at_length = parameters_sentence(next_values(state)) or "none"
         self.parameters.setAccessibleName(f"Parameters of the next run: {at_length}")
         self.parameters.setToolTip(wrapped(f"Parameters of the next run (Ctrl+P): {at_length}"))
         restyle(self.parameters, "invalid", n_errors > 0)

@@ -228,6 +228,14 @@ class State:
         return next((item for item in self.runs if item.key == key), None)
 
 
+def next_values(state: State) -> Mapping[str, Scalar]:
+    """The next run's settings; of a parameter whose values are compared, all that will run."""
+    values, chain = dict(state.parameters.values), state.chain_descriptor
+    if chain.compared is not None and chain.compared not in state.parameters.texts:
+        values[chain.compared] = " | ".join(map(str, chain.compared_values))
+    return values
+
+
 def refused_choice(state: State, name: str, text: str) -> str:
     """Why a value cannot be picked on the chosen device; empty if it can."""
     parameters = state.chain_descriptor.parameters

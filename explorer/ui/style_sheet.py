@@ -105,6 +105,7 @@ QTableView { background: transparent; border: 0; gridline-color: $line; outline:
   selection-color: $text; font-size: 13px; }
 QTableView::item { padding: 2px 6px; }
 QTableView::item:selected { background: $memory_top; }
+QListWidget#sheet { background: transparent; border: 0; outline: 0; }
 QTreeView { background: transparent; border: 0; outline: 0; font-size: 13px;
   selection-background-color: $memory_top; selection-color: $text; }
 QTreeView::item { padding: 1px 4px; }

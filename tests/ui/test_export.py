@@ -353,7 +353,7 @@ class TestParameterSweep:
             at_us=None,
         )
         image = QImage(str(out))
-        # The dashes are the row of the right upper plot with the most pixels brighter than the grid.
+        # The dashes: of the right upper plot the row with the most pixels brighter than the grid.
         right = range(700, 1240)
         rows = {
             y: [x for x in right if QColor(image.pixel(x, y)).lightness() > 70]

@@ -117,6 +117,23 @@ def test_a_sweep_that_cannot_be_says_why(qtbot: QtBot, make_worker: MakeWorker) 
     assert store.state.notice.sentence.startswith("seq_len=nonsense")
 
 
+def test_a_chain_s_variants_run_and_are_shown_beside_each_other(
+    qtbot: QtBot, make_worker: MakeWorker
+) -> None:
+    store = Store()
+    session = started(qtbot, store, make_worker())
+    store.choose_chain("qkv")
+    session.run()
+    qtbot.waitUntil(lambda: is_over(store) and len(store.state.runs) == 4, timeout=WAIT_MS)
+    session.close()
+    runs = [(i.run.chain.parameters["projections"], i.run.strategy.spec) for i in store.state.runs]
+    assert runs == [
+        ("three", "eager"), ("three", "compile"), ("one", "eager"), ("one", "compile"),
+    ]  # fmt: skip
+    keys = [item.key for item in store.state.runs]
+    assert (store.state.shown, store.state.compared) == (keys[0], keys[2])
+
+
 class TestPoints:
     request = RunRequest(chain="attention", strategies=("eager", "compile"), device="cpu")
 
