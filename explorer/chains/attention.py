@@ -1,7 +1,7 @@
 """Textbook attention, written operator by operator."""
 
 from explorer.chains.descriptor import Chain, Family, OpName, Parameter
-from explorer.chains.parameters import float_dtype
+from explorer.chains.parameters import matmul_dtype
 
 BATCH = Parameter(
     name="batch", kind="int", cuda_default=2, cpu_default=1, minimum=1, maximum=4096,
@@ -47,7 +47,7 @@ ATTENTION = Chain(
             name="head_dim", kind="int", cuda_default=64, cpu_default=64, minimum=1, maximum=1024,
             sentence="Features a head.",
         ),
-        float_dtype("Type of q, k, v and the mask."),
+        matmul_dtype("Type of q, k, v and the mask."),
         DROPOUT,
         MASK,
     ),

@@ -198,6 +198,18 @@ class Chain:
             return kept
         return kept[: cast("int", parameters[self.length_parameter])]
 
+    def _choice_with(self, op: str, parameters: Mapping[str, Scalar]) -> str:
+        """The parameter of which another choice brings an op, empty if none does alone."""
+        return next(
+            (
+                parameter.name
+                for parameter in self.parameters
+                for choice in parameter.choices
+                if op in [each.name for each in self.ops({**parameters, parameter.name: choice})]
+            ),
+            "",
+        )
+
     def check_has(self, names: Iterable[str], parameters: Mapping[str, Scalar]) -> None:
         """Make sure that no op of the chain is named that these parameters leave out.
 
@@ -214,7 +226,7 @@ class Chain:
         if missing is None:
             return
         found = (name for name, _, op in self.skipped_ops if op == missing)
-        cause = next(found, self.length_parameter or "")
+        cause = next(found, self.length_parameter) or self._choice_with(missing, parameters)
         raise UsageError(
             f"{self.id} has no op {missing!r} with {cause}={parameters.get(cause)}; "
             f"its ops are {', '.join(ops)}."

@@ -22,7 +22,7 @@ RMSNORM_FP8 = Chain(
     family=Family.MATMUL,
     look_at=(
         "In fp8 the matmul takes about half as long, but op by op finding the scale and quantizing "
-        "cost more than it saves; fused into the norm's kernel they are nearly free."
+        "can cost as much as that saves; fused into the norm's kernel they cost next to nothing."
     ),
     formula="y = x / √(mean(x²) + ε) · w;  s = max|y| / 448;  s · s_W · (fp8(y / s) · W)",
     parameters=(

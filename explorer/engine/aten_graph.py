@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import fx
 
+from explorer.engine.joint import place_of
 from explorer.engine.op_facts import is_view
 
 COPY = torch.ops.aten.copy_.default
@@ -29,7 +30,7 @@ def computing(module: fx.GraphModule, updates: Mapping[fx.Node, fx.Node]) -> tup
 
 
 def updates_of(module: fx.GraphModule) -> dict[fx.Node, fx.Node]:
-    """By compute node, the input that the graph stores its value to with a ``copy_``.
+    """By value that a node computes, the input that the graph stores it to with a ``copy_``.
 
     A store of anything else, of a view or of another input, is an op like others.
     """
@@ -39,7 +40,7 @@ def updates_of(module: fx.GraphModule) -> dict[fx.Node, fx.Node]:
             continue
         target, value = node.args[:2]
         alone = sum(is_store(user) and user.args[0] is target for user in target.users) == 1
-        if alone and computes(value) and _alike(value, target) and value not in found:
+        if alone and _is_result(value) and _alike(value, target) and value not in found:
             found[value] = target
     return found
 
@@ -49,6 +50,21 @@ def computes(node: fx.Node) -> bool:
     if node.op not in ("call_function", "call_module", "call_method"):
         return False
     return node.target is not operator.getitem and not folds(node)
+
+
+def results_of(node: fx.Node) -> tuple[fx.Node, ...]:
+    """The nodes that stand for an operator's results, in order: itself, or those that pick one."""
+    if not isinstance(node.meta.get("val"), tuple | list):
+        return (node,)
+    picking = [user for user in node.users if user.target is operator.getitem]
+    return tuple(sorted(picking, key=place_of))
+
+
+def _is_result(node: fx.Node) -> bool:
+    """Whether a node is the result of one that computes, or picks one of its results."""
+    if node.target is operator.getitem:
+        return computes(node.all_input_nodes[0])
+    return computes(node)
 
 
 def folds(node: fx.Node) -> bool:

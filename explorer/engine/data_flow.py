@@ -30,9 +30,9 @@ class DataFlow:
         module: The graph.
         order: Place of each node in it.
         groups: By place, each in the graph's order; every compute node is in one.
-        updates: By node, the input whose memory its value ends up in.
-        versions: By updated input, what it holds one after the other: itself, then the nodes that
-            write to it.
+        updates: By value, the input whose memory it ends up in.
+        versions: By updated input, what it holds one after the other: itself, then the values that
+            are written to it.
         results: What the graph returns, flattened.
     """
 
@@ -47,7 +47,8 @@ class DataFlow:
         Args:
             module: A functional graph.
             groups: Disjoint groups of its compute nodes; those in none stay alone.
-            updates: By compute node, the input that its value is written to in place.
+            updates: By compute node, or by what picks one of its results, the input that the value
+                is written to in place.
 
         Raises:
             ValueError: A node is in two groups.
@@ -65,7 +66,7 @@ class DataFlow:
         }
         self.versions: dict[fx.Node, list[fx.Node]] = {}
         for writer in sorted(self.updates, key=self.order.__getitem__):
-            if writer in self._group_of:
+            if self.maker(writer) is not None:
                 target = self.updates[writer]
                 self.versions.setdefault(target, [target]).append(writer)
 
@@ -97,11 +98,13 @@ class DataFlow:
 
     def maker(self, value: fx.Node) -> int | None:
         """The group that makes a value; None for an input or a constant."""
-        if value.op != "call_function":
-            return None
-        while value not in self._group_of and value.all_input_nodes:
+        return self._group_of.get(self.computed_by(value))
+
+    def computed_by(self, value: fx.Node) -> fx.Node:
+        """The compute node that a value is a result of; what it comes from if there is none."""
+        while value.op == "call_function" and value not in self._group_of and value.all_input_nodes:
             value = value.all_input_nodes[0]
-        return self._group_of.get(value)
+        return value
 
     def is_graph(self, node: fx.Node) -> bool:
         """Whether a node gets a graph, which an operator takes; not a tensor."""
@@ -159,9 +162,10 @@ class DataFlow:
                     waits[place].add(made)
         for versions in self.versions.values():
             for old, writer in pairwise(versions):
-                before = {*readers.get(old, ()), *([self._group_of[old]] if old in self._group_of
-                                                   else [])}  # fmt: skip
-                waits[self._group_of[writer]] |= before
+                waits[self._group_of[self.computed_by(writer)]].update(readers.get(old, ()))
+                made = self.maker(old)
+                if made is not None:
+                    waits[self._group_of[self.computed_by(writer)]].add(made)
         return [needed - {place} for place, needed in enumerate(waits)]
 
 

@@ -18,21 +18,22 @@ def numbered(name: str, taken: Container[str]) -> str:
 
 
 def operator_names(
-    nodes: Sequence[torch.fx.Node], updates: Mapping[str, str | None]
+    nodes: Sequence[torch.fx.Node], updates: Mapping[str, tuple[str, ...]]
 ) -> tuple[OpName, ...]:
     """A name for each compute node, in order: ``mul``, ``mul2``.
 
     Args:
         nodes: Of a captured graph.
-        updates: By node name, the input that it writes in place.
+        updates: By node name, the inputs that it writes in place.
     """
     names = aten_names([str(node.target) for node in nodes])
     return tuple(
         OpName(
             name=name,
             detail="",
-            output=updates.get(node.name) or name,
-            in_place=updates.get(node.name) is not None,
+            output=(updates.get(node.name) or (name,))[0],
+            more_outputs=updates.get(node.name, ())[1:],
+            in_place=bool(updates.get(node.name)),
         )
         for node, name in zip(nodes, names, strict=True)
     )

@@ -53,11 +53,13 @@ class _Builder:
         self._attributes = torch.nn.Module()
         self._made: dict[fx.Node, fx.Node] = {}
         self._inputs: dict[fx.Node, fx.Node] = {}
+        self._computed: dict[fx.Node, fx.Node] = {}
         self._stored = self._stores()
 
     def build(self, crossing: Sequence[fx.Node]) -> Piece:
         flow = self._flow
-        updated = [flow.updates[n] for n in self._nodes if n in self._stored or is_store(n)]
+        written = [*self._stored, *(node for node in self._nodes if is_store(node))]
+        updated = [flow.updates[value] for value in sorted(written, key=flow.order.__getitem__)]
         for node in self._nodes:
             for value in flow.reads(node):
                 if flow.maker(value) != self._place:
@@ -65,14 +67,13 @@ class _Builder:
         for target in updated:
             self._add_input(target)
         outputs = tuple(value for value in crossing if flow.maker(value) == self._place)
-        computed: dict[fx.Node, fx.Node] = {}
         for number, node in enumerate(self._nodes):
-            computed[node] = self._made[node] = self._graph.node_copy(node, self._get)
+            self._computed[node] = self._made[node] = self._graph.node_copy(node, self._get)
             self._made[node].meta = _meta(node, number)
             for value in [value for value, last in self._stored.items() if last is node]:
                 self._store(value)
         # An updated value that leaves all the same does so because the input will be overwritten.
-        left = [computed[v] if v in flow.updates else self._get(v) for v in outputs]
+        left = [self._computed.get(v) or self._get(v) for v in outputs]
         self._graph.output(tuple(left))
         return Piece(
             nodes=self._nodes,
@@ -83,24 +84,25 @@ class _Builder:
         )
 
     def _stores(self) -> dict[fx.Node, fx.Node]:
-        """By node whose value goes to an input's memory, the node behind which it may do so.
+        """By value that goes to an input's memory, the node behind which it may do so.
 
         Of several updates of one input only the last is stored, and not before the last of the
         group's nodes that reads what the input held when the group began.
         """
         flow, stored = self._flow, dict[fx.Node, fx.Node]()
         for versions in flow.versions.values():
-            mine = [n for n in versions[1:] if n in self._nodes and not is_store(n)]
+            mine = [v for v in versions[1:] if flow.maker(v) == self._place and not is_store(v)]
             if mine:
                 old = versions[versions.index(mine[0]) - 1]
                 readers = [node for node in self._nodes if old in flow.reads(node)]
-                stored[mine[-1]] = max([mine[-1], *readers], key=flow.order.__getitem__)
+                made_by = flow.computed_by(mine[-1])
+                stored[mine[-1]] = max([made_by, *readers], key=flow.order.__getitem__)
         return stored
 
     def _store(self, value: fx.Node) -> None:
         """Put a value into the input's memory; what follows takes it from there."""
         target = self._flow.updates[value]
-        computed = self._made[value]
+        computed = self._computed[value] = self._get(value)
         stored = self._graph.call_function(COPY, (self._inputs[target], computed))
         stored.meta = {**computed.meta, "val": target.meta["val"]}
         self._made[value] = stored

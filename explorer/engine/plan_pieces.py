@@ -1,5 +1,6 @@
 """A captured chain in the pieces of a fusion plan."""
 
+from explorer.engine.aten_graph import results_of, updates_of
 from explorer.engine.partition import Partition, Piece, split
 from explorer.engine.prepared import Prepared
 from explorer.model.fusion import FusionPlan
@@ -15,7 +16,12 @@ def partition_by(prepared: Prepared, plan: FusionPlan) -> Partition:
     placeholders = [node for node in nodes.values() if node.op == "placeholder"]
     inputs = dict(zip(prepared.inputs, placeholders, strict=True))
     by_op = {captured.op: nodes[captured.node] for captured in prepared.nodes}
-    updates = {nodes[c.node]: inputs[c.updates] for c in prepared.nodes if c.updates is not None}
+    stored = updates_of(prepared.graph_module)
+    updates = stored | {
+        value: inputs[name]
+        for captured in prepared.nodes
+        for value, name in zip(results_of(nodes[captured.node]), captured.updates, strict=False)
+    }
     groups = [[by_op[op] for op in group] for group in plan.groups]
     return split(prepared.graph_module, groups, updates)
 

@@ -1,5 +1,8 @@
 """What the built-in chains say of themselves, and what they refuse."""
 
+import itertools
+from collections.abc import Iterator
+
 import pytest
 
 from explorer.chains import CHAINS, find_chain
@@ -25,12 +28,22 @@ def test_the_defaults_lie_in_their_own_ranges(chain: Chain, kind: DeviceKind) ->
         assert chain.parameter(name).parse(str(value)) == value
 
 
+def every_choice(chain: Chain) -> Iterator[dict[str, object]]:
+    """All settings of a chain's choices."""
+    choices = [p for p in chain.parameters if p.kind == "choice"]
+    for values in itertools.product(*(p.choices for p in choices)):
+        yield {p.name: value for p, value in zip(choices, values, strict=True)}
+
+
 @EVERY_CHAIN
 def test_names_are_unique_and_told(chain: Chain) -> None:
     names = [op.name for op in chain.all_ops]
     assert len(set(names)) == len(names)
-    outputs = [op.output for op in chain.all_ops if not op.in_place]
-    assert len(set(outputs)) == len(outputs)
+    for settings in every_choice(chain):
+        ops = chain.ops(chain.resolve(settings, DeviceKind.CPU))
+        assert len({op.name for op in ops}) == len(ops)
+        outputs = [output for op in ops if not op.in_place for output in op.outputs]
+        assert len(set(outputs)) == len(outputs)
     parameters = [parameter.name for parameter in chain.parameters]
     assert len(set(parameters)) == len(parameters)
     assert all(parameter.sentence.endswith(".") for parameter in chain.parameters)
@@ -120,7 +133,7 @@ def test_settings_are_read_from_text_and_numbers(
         ("dropout", -0.1, "is out of range"),
         ("dropout", "nan", "dropout=nan is not a number"),
         ("dropout", [], "is not a number"),
-        ("dtype", "fp64", "dtype=fp64 is not one of fp32, bf16, fp16"),
+        ("dtype", "fp64", "dtype=fp64 is not one of fp32, tf32, bf16, fp16"),
         ("dtype", 3, "dtype=3 is not one of"),
         ("mask", None, "mask=None is not one of additive, causal, none"),
         ("color", 1, "attention has no parameter 'color'; it has batch, heads,"),

@@ -2,9 +2,10 @@
 
 import functools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
+import pytest
 import torch
 from torch import fx
 
@@ -22,15 +23,27 @@ SMALL = {
     "cross-entropy": {"rows": 16, "vocabulary": 64},
     "elementwise": {"elements": 256, "k": 5},
     "adam": {"elements": 256},
+    "adam-list": {"layers": 1, "hidden": 8},
+    "feed-forward": {"rows": 16, "columns": 64, "features": 48},
+    "matmul-epilogue": {"rows": 16, "columns": 64, "features": 48},
+    "qkv": {"rows": 16, "columns": 64, "projections": "one"},
+    "matmul": {"rows": 16, "columns": 64, "features": 48},
+    "rmsnorm-fp8": {"rows": 16, "columns": 64, "features": 48, "dtype": "fp8"},
+    "decoder-block": {"batch": 2, "seq_len": 8, "hidden": 16, "heads": 2, "features": 24},
 }
 """Settings by chain; what is not named is rows by columns."""
+QUICK_CHAINS = (
+    "attention", "attention-scores", "rmsnorm", "residual-rmsnorm", "layernorm-gelu", "swiglu",
+    "adam", "elementwise",
+)  # fmt: skip
+"""Those whose plans are compiled in every test run; the others' plans in the slow one."""
 _ROWS = {"rows": 16, "columns": 64}
 
 
 @functools.cache
 def chosen(chain: str) -> ChosenChain:
-    """The chain in fp32 at the small size."""
-    return capture_chain(chain, {**SMALL.get(chain, _ROWS), "dtype": "fp32"}, CPU)
+    """The chain in fp32, if it has that, at the small size."""
+    return capture_chain(chain, {"dtype": "fp32", **SMALL.get(chain, _ROWS)}, CPU)
 
 
 def ready(chain: str) -> Prepared:
@@ -74,3 +87,11 @@ def plainly(partition: Partition) -> Callable[..., list[Any]]:
 
 
 ALL_CHAINS = tuple(CHAINS)
+
+
+def slow_but(quick: Collection[str]) -> list[Any]:
+    """Every chain as a test's parameter, of which only some are in each test run."""
+    return [
+        chain if chain in quick else pytest.param(chain, marks=pytest.mark.slow)
+        for chain in ALL_CHAINS
+    ]

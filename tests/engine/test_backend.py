@@ -23,6 +23,7 @@ from explorer.model.errors import UsageError
 from explorer.model.fusion import parse_plan
 from explorer.model.plan_module import plan_module
 from explorer.model.run import StrategyInfo
+from tests.engine.graphs import QUICK_CHAINS, slow_but
 from tests.fixtures_sweep import plan_run
 
 if TYPE_CHECKING:
@@ -258,7 +259,7 @@ def small(chain: str) -> Prepared:
     return prepare(chain, sizes, CPU)
 
 
-@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("chain", slow_but(QUICK_CHAINS))
 def test_a_chains_ops_have_the_same_names_in_an_exported_plan_and_in_the_backend(
     chain: str,
 ) -> None:

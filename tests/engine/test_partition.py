@@ -26,8 +26,8 @@ from explorer.engine.plan_pieces import ops_of as ops_of_piece
 from explorer.engine.plan_pieces import partition_by
 from explorer.engine.prepared import Prepared
 from explorer.model.fusion import all_in_one, each_alone, parse_plan, plan_of
-from explorer.model.legality import Illegal, IllegalReason, check
-from tests.engine.graphs import ALL_CHAINS, ops_of, plainly, random_plans, ready
+from explorer.model.legality import Illegal, IllegalReason, check, dependencies
+from tests.engine.graphs import ALL_CHAINS, ops_of, plainly, random_plans, ready, slow_but
 
 Graph = fx.GraphModule
 RANDOM_PLANS = 200
@@ -91,7 +91,7 @@ def check_reason(illegal: Illegal, prepared: Prepared) -> None:
     assert check(prepared.graph, plan_of(ops, [illegal.cure])) is None
 
 
-@pytest.mark.parametrize("chain", ALL_CHAINS)
+@pytest.mark.parametrize("chain", slow_but({*ALL_CHAINS} - {"adam-list", "decoder-block"}))
 def test_random_partitions_of_a_chain_equal_the_whole(chain: str) -> None:
     prepared, ops = ready(chain), ops_of(chain)
     before = {name: tensor.clone() for name, tensor in prepared.inputs.items()}
@@ -122,7 +122,7 @@ def test_random_partitions_of_a_chain_equal_the_whole(chain: str) -> None:
         assert sorted(ops_of_piece(p, prepared) for p in partition.pieces) == sorted(plan.groups)
         legal += 1
     assert legal >= len(ops)
-    assert refused or len(ops) < 3
+    assert refused or len(dependencies(prepared.graph)) < 2
 
 
 def test_views_are_done_anew_in_each_group_and_results_of_one_op_stay_with_it() -> None:

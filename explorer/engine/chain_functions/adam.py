@@ -78,14 +78,20 @@ def reference(parameters: Parameters, inputs: Inputs, max_bytes: int) -> Iterato
     """
 
     def elements(part: slice) -> tuple[torch.Tensor, ...]:
-        g = inputs["g"][part].double()
-        m = BETA1 * inputs["m"][part].double() + (1 - BETA1) * g
-        v = BETA2 * inputs["v"][part].double() + (1 - BETA2) * g * g
-        denominator = v.sqrt() / ROOT_CORRECTION2 + EPS
-        p = inputs["p"][part].double() - LEARNING_RATE / CORRECTION1 * m / denominator
-        return m, v, p
+        return updated_in_fp64(*(inputs[name][part] for name in ("p", "g", "m", "v")))
 
     return sliced_elements(elements, parameters, held=4, max_bytes=max_bytes)
+
+
+def updated_in_fp64(
+    p: torch.Tensor, g: torch.Tensor, m: torch.Tensor, v: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """m, v and p after the step in fp64."""
+    g = g.double()
+    m = BETA1 * m.double() + (1 - BETA1) * g
+    v = BETA2 * v.double() + (1 - BETA2) * g * g
+    denominator = v.sqrt() / ROOT_CORRECTION2 + EPS
+    return m, v, p.double() - LEARNING_RATE / CORRECTION1 * m / denominator
 
 
 def slice_as_written(
