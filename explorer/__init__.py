@@ -1,15 +1,19 @@
 """Kernel Explorer: where do the bytes go when operators are fused?
 
-From Python: :func:`backend` applies a fusion plan in anyone's program, and :func:`plan_ops` tells
-by which names a plan can call a function's ops. Both load torch when they are called, not before.
+From Python: :func:`measure` measures a function or module, :func:`backend` applies a fusion plan in
+anyone's program, and :func:`plan_ops` tells by which names a plan can call a function's ops. They
+load torch when they are called, not before.
 """
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from explorer.model.run import Run
 
 __version__ = "0.1.0"
-__all__ = ["Backend", "__version__", "backend", "plan_ops"]
+__all__ = ["Backend", "__version__", "backend", "measure", "plan_ops"]
 
 
 class Backend(Protocol):
@@ -79,3 +83,51 @@ def plan_ops(function: Callable[..., Any], *inputs: Any) -> str:
     """
     listed: str = importlib.import_module("explorer.engine.backend").plan_ops(function, inputs)
     return listed
+
+
+def measure(
+    fn: Callable[..., Any],
+    inputs: Any,
+    strategies: Sequence[str] = ("eager", "compile"),
+    *,
+    backward: bool = False,
+    device: str | None = None,
+    seed: int = 0,
+    names: Sequence[str] | None = None,
+    timing_s: float = 1.0,
+) -> "list[Run]":
+    """Measure a function or module in this process.
+
+    The runs are those of ``kernel-explorer run``: launches, bytes, times, memory, accuracy. They
+    can be saved with ``explorer.recording.save`` and opened in the window. A module keeps its
+    parameters, its mode and its dtype; buffers and inputs are copied, since calls may change them.
+
+    Args:
+        fn: A function, or an instance of ``torch.nn.Module``.
+        inputs: A tensor, a tuple of arguments, a dict of arguments by name, or both as
+            ``(args, kwargs)``.
+        strategies: As on the command line, in the order wanted.
+        backward: Forward and backward rather than forward alone.
+        device: Where to run; where the tensors are if left out.
+        seed: Of random ops, and of the gradients that a backward pass takes.
+        names: What the arguments by place are called; as the function does if left out.
+        timing_s: Seconds of timing a strategy.
+
+    Returns:
+        One run a strategy, in their order; one that failed says so in ``error``.
+
+    Raises:
+        explorer.model.errors.UsageError: A strategy does not exist or does not apply.
+        explorer.model.errors.ExplorerError: The code raised an error; the sentence names its line.
+    """
+    runs: list[Run] = importlib.import_module("explorer.engine.measure_here").measure(
+        fn,
+        inputs,
+        strategies,
+        backward=backward,
+        device=device,
+        seed=seed,
+        names=names,
+        timing_s=timing_s,
+    )
+    return runs

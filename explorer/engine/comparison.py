@@ -102,16 +102,30 @@ class Comparison:
         prepared = self._prepared
         if prepared.direction is Direction.FORWARD and not self._code.compared_whole:
             return self._code.reference(prepared.parameters, prepared.inputs, _SLICE_BYTES)
-        if not self._code.compared_whole:
-            return slices_of(fp64_results(self._calm), _SLICE_BYTES)
         try:
             return slices_of(fp64_results(self._calm), _SLICE_BYTES)
         except Exception as error:
-            if isinstance(error, ExplorerError) or is_out_of_memory(error):
+            is_known = isinstance(error, ExplorerError) or is_out_of_memory(error)
+            if is_known or self._code.captured_function is None:
+                raise
+            return slices_of(self._truth_of_graph(error), _SLICE_BYTES)
+
+    def _truth_of_graph(self, refused: Exception) -> tuple[torch.Tensor, ...]:
+        """The captured graph in fp64, for code that holds tensors of another dtype itself.
+
+        Raises:
+            NoReferenceError: It does not run either; the sentence says what the code raised.
+        """
+        try:
+            captured = self._code.captured_function
+            function = self._calm.function if captured is None else captured()
+            return fp64_results(dataclasses.replace(self._calm, function=function))
+        except Exception as error:
+            if is_out_of_memory(error):
                 raise
             raise NoReferenceError(
                 "There is no accuracy: the code does not run in fp64 "
-                f"({type(error).__name__}: {first_line(error)})."
+                f"({type(refused).__name__}: {first_line(refused)})."
             ) from error
 
     def measure_eager(self, *, whole: bool) -> None:

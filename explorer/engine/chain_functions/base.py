@@ -133,6 +133,8 @@ class ChainCode:
         sdpa: The chain by torch's own attention operator, None where it is no attention.
         compared_whole: Its truth is the code itself in fp64, at once, so that ``reference`` and
             ``slice_as_written`` are not called.
+        captured_function: Its captured graph as a function of all inputs, for code that does not
+            run in fp64 itself; raises a ``NoReferenceError`` where there is none.
         dtype_of: The dtype that its results are rounded to, by its name on screen.
     """
 
@@ -151,4 +153,5 @@ class ChainCode:
     differentiated: Callable[[Parameters], tuple[str, ...]] = nothing_differentiated
     sdpa: Callable[[Parameters], ChainFunction] | None = None
     compared_whole: bool = False
+    captured_function: Callable[[], ChainFunction] | None = None
     dtype_of: Callable[[Parameters], str] = dtype_parameter

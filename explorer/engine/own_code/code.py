@@ -52,6 +52,7 @@ def own_chain_code(chain: Chain, own: OwnCaptured, device: torch.device) -> Chai
         slice_as_written=_not_sliced,
         without_randomness=without_randomness,
         compared_whole=True,
+        captured_function=lambda: own.calm().function,
         dtype_of=lambda parameters: dtype_of(own.input_specs, parameters),
     )
 

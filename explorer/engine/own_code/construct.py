@@ -1,5 +1,6 @@
 """Makes a module of somebody's class: its constructor's arguments, a config among them."""
 
+import copy
 import importlib
 import inspect
 from collections.abc import Mapping
@@ -56,6 +57,36 @@ def constructor_arguments(owner: type, given: Mapping[str, Any]) -> dict[str, An
                 f"{owner.__name__} needs {' and '.join(missing)}: give --init '{text}'."
             )
     return arguments
+
+
+def copied(module: torch.nn.Module, *, is_fake: bool) -> torch.nn.Module:
+    """A module of the same parameters with buffers of its own, which calls may change.
+
+    Args:
+        module: Somebody's.
+        is_fake: Without memory, parameters too; inside ``fake_tensors()``.
+    """
+    memo: dict[int, Any] = {}
+    for owner in module.modules():
+        for tensor in (
+            *owner._parameters.values(),
+            *owner._buffers.values(),
+            *vars(owner).values(),
+        ):
+            if isinstance(tensor, torch.nn.Parameter):
+                memo[id(tensor)] = _fake(tensor) if is_fake else tensor
+            elif isinstance(tensor, torch.Tensor):
+                memo[id(tensor)] = _fake(tensor) if is_fake else tensor.detach().clone()
+    return copy.deepcopy(module, memo)
+
+
+def _fake(tensor: torch.Tensor) -> torch.Tensor:
+    made = torch.empty_strided(
+        tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
+    )
+    if isinstance(tensor, torch.nn.Parameter):
+        return torch.nn.Parameter(made, requires_grad=tensor.requires_grad)
+    return made
 
 
 def convert(

@@ -4,10 +4,10 @@ What is captured is made on tensors without memory; what runs is made anew from 
 code cannot be captured so, it is run on real inputs and captured as it runs.
 """
 
-import copy
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +32,7 @@ from explorer.engine.own_code.arguments import (
     random_tensor,
 )
 from explorer.engine.own_code.calm import Calm, calm_of
-from explorer.engine.own_code.construct import constructor_arguments, convert
+from explorer.engine.own_code.construct import constructor_arguments, convert, copied
 from explorer.engine.own_code.errors import IsOwn, told_by_line
 from explorer.engine.own_code.load import Target, load_target
 from explorer.engine.own_code.pieces import capture_pieces
@@ -124,6 +124,26 @@ class OwnCaptured:
         return self._calm[0]
 
 
+_HANDED: dict[str, tuple[MakeCallee, str | None]] = {}
+"""Code that a program handed over itself, by name, with its text."""
+
+
+@contextmanager
+def handing_over(name: str, code: Any, make: MakeCallee) -> Iterator[None]:
+    """Let a name mean an object of this process inside the ``with`` block.
+
+    Args:
+        name: As of a chain.
+        code: The function or module.
+        make: Gives it with its arguments.
+    """
+    _HANDED[name] = (make, _source_text(code))
+    try:
+        yield
+    finally:
+        del _HANDED[name]
+
+
 def capture_own(
     chain: Chain,
     parameters: Mapping[str, Scalar],
@@ -144,6 +164,9 @@ def capture_own(
         UsageError: It is not there, or is called with other arguments than it takes.
         OwnCodeError: It raised something; the sentence names its line.
     """
+    if chain.id in _HANDED:
+        make, source = _HANDED[chain.id]
+        return capture_callee(make, direction, device, source=source)
     target = load_target(chain.id)
     make = _maker(target, own, parameters, device)
     return capture_callee(
@@ -286,7 +309,7 @@ def _maker(
     def make(seed: int, is_fake: bool) -> Callee:
         with told_by_line(f"making {target.name}", target.is_own):
             torch.manual_seed(seed)
-            called = _made(target.found, init, device)
+            called = _made(target.found, init, device, is_fake=is_fake)
             if inputs:
                 generator = None if is_fake else torch.Generator(device).manual_seed(seed)
                 arguments = from_text(
@@ -309,7 +332,7 @@ def _maker(
     return make
 
 
-def _made(found: Any, init: Mapping[str, Any], device: torch.device) -> Any:
+def _made(found: Any, init: Mapping[str, Any], device: torch.device, *, is_fake: bool) -> Any:
     """The function itself, or a module of the class."""
     values = {name: plain(value) for name, value in init.items()}
     if isinstance(found, type):
@@ -324,7 +347,7 @@ def _made(found: Any, init: Mapping[str, Any], device: torch.device) -> Any:
             "arguments by --input."
         )
     if isinstance(found, torch.nn.Module):
-        found = copy.deepcopy(found)
+        found = copied(found, is_fake=is_fake)
         convert(found, device, None)
     return found
 
