@@ -20,7 +20,6 @@ PLACES: dict[str, str] = {
     "torch._inductor.output_code:CompiledFxGraph.__call__": "to see inside compiled code",
     "torch._inductor.codecache:PyCodeCache.modules": "to find generated code",
     "torch._inductor.runtime.triton_heuristics:CachingAutotuner.run": "to see Triton kernels run",
-    "triton.runtime.jit:JITFunction.run": "to see kernels run that somebody wrote in Triton",
     "torch._inductor.codegen.cpp:KernelGroup.finalize_kernel": "to see C++ loop nests made",
     "torch._inductor.codegen.cpp:KernelGroup.call_kernel": "to see C++ functions made",
     "torch._inductor.graph:GraphLowering.compile_to_module": "to see code generated",

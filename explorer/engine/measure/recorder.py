@@ -43,7 +43,7 @@ LABEL = "launch-of-call-"
 _MOST_FRAMES = 80
 _COMPILED_GRAPH = "torch._inductor.output_code:CompiledFxGraph.__call__"
 _TRITON_KERNEL = "torch._inductor.runtime.triton_heuristics:CachingAutotuner.run"
-_OWN_TRITON_KERNEL = "triton.runtime.jit:JITFunction.run"
+_TRITON = "triton.runtime.jit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,11 +297,11 @@ def _triton_kernels(observer: Observer) -> Iterator[None]:
 @contextmanager
 def _own_triton_kernels(observer: Observer) -> Iterator[None]:
     """See the kernels that somebody wrote in Triton, such as a library's."""
-    module, _, _ = _OWN_TRITON_KERNEL.partition(":")
-    if module not in sys.modules:
+    owner: Any = getattr(sys.modules.get(_TRITON), "JITFunction", None)
+    if not hasattr(owner, "run"):
         yield
         return
-    owner, attribute, original = patch_point(_OWN_TRITON_KERNEL)
+    original = owner.run
 
     def run(kernel: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs.get("warmup"):
@@ -317,7 +317,7 @@ def _own_triton_kernels(observer: Observer) -> Iterator[None]:
         )
         return observer.around(call, lambda: original(kernel, *args, **kwargs))
 
-    with patch.object(owner, attribute, run):
+    with patch.object(owner, "run", run):
         yield
 
 
