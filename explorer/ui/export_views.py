@@ -1,6 +1,7 @@
 """How each view is painted into an exported picture: one entry each."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QRectF, Qt
@@ -8,6 +9,9 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
 from explorer.chains import CHAINS
+from explorer.chains.own import is_own
+from explorer.model.errors import UsageError
+from explorer.model.own_code import OwnCode
 from explorer.model.param_sweep import ParameterSweep, sweeps_in
 from explorer.model.param_sweep_words import values_text
 from explorer.model.run import Run
@@ -86,10 +90,13 @@ def paint_window(painter: QPainter, rect: QRectF, shot: Shot) -> None:
     store.add_runs(shot.runs, recorded_in="a recording" if shot.recorded else None)
     if shot.shown >= 0:
         store.show_run(store.state.runs[shot.shown].key)
-        chain = shot.runs[shot.shown].chain.name
-        if chain in CHAINS:
-            # What the next run would be is of the same chain in a picture.
-            store.choose_chain(chain)
+        chain = shot.runs[shot.shown].chain
+        # What the next run would be is of the same chain in a picture, which runs nothing.
+        if chain.name in CHAINS:
+            store.choose_chain(chain.name)
+        elif is_own(chain.name):
+            with suppress(UsageError):
+                store.open_own(chain.name, chain.own or OwnCode())
         store.set_playhead(shot.t_us or 0.0)
     window = MainWindow(store)
     # The picture's own foot says it in full.

@@ -181,7 +181,7 @@ class Header(QWidget):
         run = shown.run
         self.chain.setItemText(0, run.chain.title)
         self.chain.setCurrentIndex(0)
-        setting = parameters_text(run.chain.parameters)
+        setting = parameters_text(run.chain.parameters) or "no parameters"
         self.parameters.setText(with_direction(setting, run.chain.direction))
         self.device.setItemText(0, run.device.name)
 

@@ -7,7 +7,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from explorer.chains import find_chain
-from explorer.chains.own import canonical, chain_of
+from explorer.chains.own import canonical, chain_of, read_name
 from explorer.model.device import Abilities
 from explorer.model.messages import GraphCaptured, Progress
 from explorer.model.own_code import OwnCode
@@ -121,8 +121,9 @@ class Store(QObject):
             own: How it is called.
 
         Raises:
-            UsageError: A text cannot be read.
+            UsageError: The name is none, or a text cannot be read.
         """
+        read_name(chain)
         self._choose(chain, canonical(own))
 
     def _choose(self, chain: str, own: OwnCode | None) -> None:

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from explorer.model.errors import UsageError
 from explorer.model.own_code import OwnCode
 from explorer.model.run import Run
+from explorer.ui.export import export_png
 from explorer.ui.header import OPEN_OWN, Header
 from explorer.ui.main_window import MainWindow
 from explorer.ui.own_actions import OwnActions
@@ -282,6 +283,26 @@ def test_a_recording_of_own_code_runs_nothing_until_one_agrees(
     store.plan.set_link("scale", "mask", fused=False)
     assert store.state.chain == f"{path}:Block"
     assert store.state.own == OWN
+
+
+@pytest.mark.parametrize("name", ["gone.py:Block", "no name at all:", "a b:c"])
+def test_a_picture_of_own_code_is_of_that_code_alone(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    chosen: list[str] = []
+    lay_out = MainWindow._lay_out
+
+    def keep(window: MainWindow) -> None:
+        chosen.append(window._store.state.chain)
+        lay_out(window)
+
+    monkeypatch.setattr(MainWindow, "_lay_out", keep)
+    out = tmp_path / "window.png"
+    export_png(
+        [recorded(name)], out, view="window", size=(1440, 900), scale=1, theme="dark", at_us=None
+    )
+    assert out.exists()
+    assert chosen == [name if name == "gone.py:Block" else "attention"]
 
 
 def test_the_last_five_are_kept(settings: Settings) -> None:
