@@ -311,8 +311,9 @@ def _eager_op(
 
 
 def _operator_of(overload: str) -> str:
-    """An operator, whether or not it works in place."""
-    return packet_of(overload).removesuffix("_")
+    """An operator, whether or not it works in place, and whichever of its variants it is."""
+    packet = packet_of(overload).removesuffix("_")
+    return "aten.batch_norm" if "batch_norm" in packet else packet
 
 
 def _dropout_parts(calls: Sequence[RecordedCall]) -> Iterable[int]:
