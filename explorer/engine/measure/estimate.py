@@ -120,6 +120,9 @@ def _eager_peak(graph: OpGraph, *, on_cuda: bool) -> int:
     if not on_cuda:
         tensors |= _kept_as_numbers(graph, tensors)
     last_read = {name: i for i, op in enumerate(graph.ops) for name in op.reads}
+    for i, end in _gradient_functions(graph):
+        for name in (*graph.ops[i].reads, *graph.ops[i].writes):
+            last_read[name] = max(last_read.get(name, -1), end)
     bound: dict[str, str] = {}
     held: set[str] = set()
     peak = 0
@@ -144,6 +147,18 @@ def _eager_peak(graph: OpGraph, *, on_cuda: bool) -> int:
             or tensors[name].role is TensorRole.OUTPUT
         }
     return peak
+
+
+def _gradient_functions(graph: OpGraph) -> Iterator[tuple[int, int]]:
+    """The place of each backward op, and of the last of its gradient function, which holds all."""
+    ends: list[int] = []
+    for i, op in reversed(list(enumerate(graph.ops))):
+        below = graph.ops[i + 1] if i + 1 < len(graph.ops) else None
+        goes_on = below is not None and op.source_line and op.source_line == below.source_line
+        ends.append(ends[-1] if goes_on and op.is_backward else i)
+    for i, end in enumerate(reversed(ends)):
+        if graph.ops[i].is_backward:
+            yield i, end
 
 
 def _kept_as_numbers(graph: OpGraph, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
