@@ -13,6 +13,11 @@ from explorer.model.tensor import TensorRole
 from explorer.ui.op_links import ChainPicture, Link, LinkState, OpRow, SideInput, SideLink
 from explorer.ui.plan_picture import PlannedLinks, shared_inputs
 
+FAR_ROWS, CUT_ROWS = 12, 3
+"""A link past more rows than the first is drawn along the second number of rows only, at its end.
+
+In the backward pass nearly every op reads something from the other end of the graph.
+"""
 Passed = dict[tuple[str, str], list[str]]
 """Ids of what an op reads of an earlier one, by both names."""
 
@@ -127,29 +132,37 @@ def _outputs(graph: OpGraph) -> tuple[SideInput, ...]:
 def _side_links(
     ops: Sequence[Op], passed: Passed, make: Callable[[Op, Op, list[str]], Link]
 ) -> tuple[SideLink, ...]:
-    """The links that go past an op, each in the innermost lane that is free there."""
+    """The links that go past an op, each in the innermost lane that is free there.
+
+    One from far above has only its end drawn, and takes its lane only there.
+    """
     place = {op.name: i for i, op in enumerate(ops)}
     far = sorted(
         (
-            (place[first], place[second], tensors)
+            (place[first], place[second], tensors, _top(place[first], place[second]))
             for (first, second), tensors in passed.items()
             if place[second] - place[first] > 1
         ),
-        key=lambda found: (found[1] - found[0], found[0]),
+        key=lambda found: (found[1] - found[3], found[0]),
     )
     taken: list[list[tuple[int, int]]] = []
     made = []
-    for above, below, tensors in far:
+    for above, below, tensors, top in far:
         lane = next(
-            (i for i, spans in enumerate(taken) if all(b <= above or below <= a for a, b in spans)),
+            (i for i, spans in enumerate(taken) if all(b <= top or below <= a for a, b in spans)),
             len(taken),
         )
         if lane == len(taken):
             taken.append([])
-        taken[lane].append((above, below))
+        taken[lane].append((top, below))
         link = make(ops[above], ops[below], tensors)
-        made.append(SideLink(link=link, above=above, below=below, lane=lane))
-    return tuple(sorted(made, key=lambda side: (side.above, side.below)))
+        made.append(SideLink(link=link, above=above, below=below, lane=lane, top=top))
+    return tuple(sorted(made, key=lambda side: (side.top, side.below, side.above)))
+
+
+def _top(above: int, below: int) -> int:
+    """Row where the line of a link past other ops begins."""
+    return above if below - above <= FAR_ROWS else below - CUT_ROWS
 
 
 Spans = tuple[tuple[int, int], ...]

@@ -8,7 +8,7 @@ from PySide6.QtGui import QPainter, QPen
 
 from explorer.model.units import format_bytes
 from explorer.ui.graph_layout import SPINE, Layout, Stop
-from explorer.ui.link_draw import Look, draw_link, draw_side_link
+from explorer.ui.link_draw import Look, draw_link, draw_side_link, side_reach
 from explorer.ui.op_links import ChainPicture, SideInput, format_flops
 from explorer.ui.painting import LEFT, RIGHT, draw_text, text_width
 from explorer.ui.theme import Theme, font
@@ -82,6 +82,9 @@ def draw_chain(
         end = layout.op_rect(len(picture.rows) - 1)
         _draw_end(painter, end, picture.outputs, theme, "write")
     for k, side in enumerate(picture.side_links):
+        upper, lower = side_reach(layout, side)
+        if lower < top or upper > bottom:
+            continue
         draw_side_link(painter, layout, side, theme, memory, marks.look(Stop("side", k)))
     for i, link in enumerate(picture.links):
         if layout.link_rect(i).bottom() < top - HULL_PX or layout.link_rect(i).top() > bottom:

@@ -146,7 +146,7 @@ def stops(picture: ChainPicture) -> list[Stop]:
     found = []
     for i in range(len(picture.rows)):
         found.append(Stop("op", i))
-        found += [Stop("side", k) for k, s in enumerate(picture.side_links) if s.above == i]
+        found += [Stop("side", k) for k, s in enumerate(picture.side_links) if s.top == i]
         if i < len(picture.links):
             found.append(Stop("link", i))
     return found

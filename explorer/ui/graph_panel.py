@@ -121,6 +121,7 @@ class GraphPanel(Panel):
         view.link_set.connect(self._on_link_set)
         view.why_requested.connect(self._explain)
         view.stop_changed.connect(self._bring_into_sight)
+        view.active_moved.connect(self._follow)
         presets.each_requested.connect(self._take_each)
         presets.all_requested.connect(self._take_whole)
         presets.inductor_requested.connect(self._take_inductor)
@@ -245,6 +246,12 @@ class GraphPanel(Panel):
     def _bring_into_sight(self, place: QRect) -> None:
         middle = place.center()
         self._scroll.ensureVisible(middle.x(), middle.y(), 10, place.height() // 2 + 24)
+
+    def _follow(self, place: QRect) -> None:
+        """Keep the op that runs in sight: once it leaves, it comes to the upper part."""
+        bar, height = self._scroll.verticalScrollBar(), self._scroll.viewport().height()
+        if not bar.value() <= place.top() or not place.bottom() <= bar.value() + height:
+            bar.setValue(place.center().y() - height // 3)
 
     # Switching links.
 

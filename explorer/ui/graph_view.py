@@ -68,6 +68,7 @@ class GraphView(QWidget):
         link_set: Names of two ops, and whether they are to share a kernel.
         why_requested: Names of two ops: why are they apart?
         stop_changed: The keyboard went to another op or link, in this place of the view.
+        active_moved: The op that runs at the playhead is in this place of the view.
     """
 
     op_activated = Signal(str)
@@ -75,6 +76,7 @@ class GraphView(QWidget):
     link_set = Signal(str, str, bool)
     why_requested = Signal(str, str)
     stop_changed = Signal(QRect)
+    active_moved = Signal(QRect)
 
     def __init__(self, parent: QWidget | None = None, *, turns: Turns | None = None) -> None:
         super().__init__(parent)
@@ -133,7 +135,15 @@ class GraphView(QWidget):
         if active != self._active:
             self._active = active
             # Not in the turn in which the scene is repainted.
-            self._turns.soon(self, self.update)
+            self._turns.soon(self, self._show_active)
+
+    def _show_active(self) -> None:
+        """Repaint; whoever scrolls the view follows, unless somebody is at work in it."""
+        self.update()
+        rows = self._picture.rows if self._picture else ()
+        places = [i for i, row in enumerate(rows) if row.op.name in self._active]
+        if places and not self.hasFocus() and not self.underMouse():
+            self.active_moved.emit(self.rect_of(Stop("op", places[0])).toAlignedRect())
 
     def set_theme(self, theme: Theme) -> None:
         """Take other colours."""

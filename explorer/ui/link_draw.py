@@ -85,14 +85,18 @@ def _draw_break(
 def draw_side_link(
     painter: QPainter, layout: Layout, side: SideLink, theme: Theme, memory: str, look: Look
 ) -> None:
-    """A link past other ops: a slim line at the side, its pill upright."""
+    """A link past other ops: a slim line at the side, its pill upright.
+
+    Of one from far above only the end is drawn, which says where it comes from.
+    """
     link = side.link
-    start, end = layout.side_ends(side.above, side.below)
+    start, end = layout.side_ends(side.top, side.below)
     x = layout.lane_x(side.lane)
     color, style = _ink(link, theme)
     bend = min(12.0, (end.y() - start.y()) / 2)
-    path = QPainterPath(start)
-    path.cubicTo(QPointF(x, start.y()), QPointF(x, start.y()), QPointF(x, start.y() + bend))
+    path = QPainterPath(QPointF(x, start.y()) if side.is_cut else start)
+    if not side.is_cut:
+        path.cubicTo(QPointF(x, start.y()), QPointF(x, start.y()), QPointF(x, start.y() + bend))
     path.lineTo(x, end.y() - bend)
     path.cubicTo(QPointF(x, end.y()), QPointF(x, end.y()), end)
     painter.setPen(QPen(color, 2.5 if link.is_fused else 1.6, style))
@@ -103,7 +107,9 @@ def draw_side_link(
     painter.save()
     painter.translate(pill.center().x() + look.shift_px, pill.center().y())
     painter.rotate(90)
-    _draw_pill(painter, upright, link, theme, memory, look, name=", ".join(link.tensors))
+    words = f"from {link.first}" if side.is_cut else ""
+    name = "" if side.is_cut else ", ".join(link.tensors)
+    _draw_pill(painter, upright, link, theme, memory, look, name, words)
     painter.restore()
 
 
@@ -111,7 +117,13 @@ def side_pill(layout: Layout, side: SideLink, memory: str) -> QRectF:
     """The face of a link past other ops, as long as its words want."""
     words = f"{', '.join(side.link.tensors)} · {link_text(side.link, memory)}"
     length = text_width(words, font(*FACE)) + 26 + (18 if side.link.refusal else 0)
-    return layout.side_pill(side.above, side.below, side.lane, length)
+    return layout.side_pill(side.top, side.below, side.lane, length)
+
+
+def side_reach(layout: Layout, side: SideLink) -> tuple[float, float]:
+    """From where to where a link past other ops is drawn."""
+    start, end = layout.side_ends(side.top, side.below)
+    return start.y(), end.y()
 
 
 def _ink(link: Link, theme: Theme) -> tuple[QColor, Qt.PenStyle]:
@@ -136,7 +148,20 @@ def _draw_pill(
     memory: str,
     look: Look,
     name: str = "",
+    short: str = "",
 ) -> None:
+    """A link's face.
+
+    Args:
+        painter: Where to.
+        pill: Its place.
+        link: What it says.
+        theme: Colours.
+        memory: What the device's memory is called.
+        look: Whether it is pointed at or was refused.
+        name: Comes before what the link costs.
+        short: All that is said instead; tooltips tell the rest.
+    """
     radius = min(pill.height(), pill.width()) / 2
     color, style = _ink(link, theme)
     # What a click leads to gives the frame its colour.
@@ -160,8 +185,8 @@ def _draw_pill(
         _draw_why(painter, mark, theme)
     text = _fitting(look.preview, room.width()) if look.preview else ""
     if not text:
-        words = link_text(link, memory)
-        if link.graph_break is not None:
+        words = short or link_text(link, memory)
+        if short or link.graph_break is not None:
             text = _fitting(words, room.width())
         else:
             text = _fitting(f"{name} · {words}" if name else words, room.width(), link)

@@ -106,12 +106,20 @@ class SideLink:
         above: Row of its first op.
         below: Row of its second op.
         lane: Which of the lanes beside the ops it takes, 0 the nearest.
+        top: Row where its line begins: that of its first op, or one shortly above the second,
+            where the first is so far away that a line would only be in the way.
     """
 
     link: Link
     above: int
     below: int
     lane: int
+    top: int
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether only its end is drawn."""
+        return self.top > self.above
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
