@@ -72,8 +72,9 @@ def test_the_list_of_chains_is_complete() -> None:
 
 
 def test_the_table_of_strategies_is_complete() -> None:
-    rows = re.findall(r"^\| (`.*?) \|", README.partition("`--strategy`")[2], re.MULTILINE)
-    listed = re.findall(r"`([^`]+)`", " ".join(rows).partition("`planned`")[0])
+    table = README.partition("`--strategy`")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+    listed = re.findall(r"`([^`]+)`", " ".join(rows))
 
     assert listed == [*all_specs(), "plan:TEXT", *map(plan_spec, PLAN_FORMS)]
 

@@ -86,5 +86,13 @@ def _describe_device(ability: DeviceAbility, is_default: bool) -> list[str]:
         f"{device.id}: {device.name}{' (the default)' if is_default else ''}",
         f"  {', '.join(facts)}",
         f"  bytes: {'counted' if ability.counters else 'modelled'}. {ability.counters_sentence}",
+        *_dtypes(ability),
         *[f"  {line}" for line in (strategies if ability.strategies else [])],
     ]
+
+
+def _dtypes(ability: DeviceAbility) -> list[str]:
+    """What the device computes in, then a line for each dtype that it lacks."""
+    has = ", ".join(dtype.name for dtype in ability.dtypes if dtype.available)
+    lacks = [f"  no {dtype.name}: {dtype.reason}" for dtype in ability.dtypes if dtype.reason]
+    return [f"  computes in {has}", *lacks] if ability.dtypes else []

@@ -165,7 +165,8 @@ def _case_refusal(choice: _Choice) -> Callable[[Case], str | None]:
             )
         if takes:
             return None
-        return f"torch refuses {choice.spec} here: {_reason([str(w.message) for w in caught])}"
+        reason = _reason([str(warning.message) for warning in caught])
+        return f"torch refuses {choice.spec} here ({reason}); sdpa picks a back end that can."
 
     return refusal
 
@@ -234,13 +235,13 @@ def _dropout(case: Case) -> float:
 
 
 def _reason(messages: list[str]) -> str:
-    """What torch warned of, as the end of a sentence."""
+    """What torch warned of, without a stop."""
     told = [_TRIGGERED.sub("", message).strip() for message in messages]
     told = [message for message in told if message and not _HEADLINE.search(message)]
     own = [message for message in told if "not used because" not in message]
     if not own:
-        return "it gives no reason."
-    return "; ".join(dict.fromkeys(message.rstrip(". ") for message in own)) + "."
+        return "it gives no reason"
+    return "; ".join(dict.fromkeys(message.rstrip(". ") for message in own))
 
 
 def _peak(choice: _Choice | None) -> PeakRule:
