@@ -238,10 +238,26 @@ def exported(
         # Export warns of deprecations in its own code, which differ between releases.
         warnings.simplefilter("ignore")
         program = torch.export.export(module, inputs, strict=True)
+        _drop_idle_dropout(program)
         _mark_updates(program, names or [node.name for node in _placeholders(program)])
         program = program.run_decompositions(_eager_decompositions(program))
     _drop_checks(program)
     return cast("torch.export.ExportedProgram", program)
+
+
+def _drop_idle_dropout(program: torch.export.ExportedProgram) -> None:
+    """Take out dropout that drops nothing: eager hands its input on, a decomposition copies it."""
+    module = program.graph_module
+    for node in list(module.graph.nodes):
+        if node.target is not torch.ops.aten.dropout.default:
+            continue
+        given, share, trains = node.args
+        if share and trains:
+            continue
+        node.replace_all_uses_with(given)
+        program.graph_signature.replace_all_uses(node.name, given.name)
+        module.graph.erase_node(node)
+    module.recompile()
 
 
 def _drop_checks(program: torch.export.ExportedProgram) -> None:
