@@ -186,15 +186,26 @@ class Comparison:
                 prepared.parameters, prepared.inputs, call, built.random_resolution
             )
 
-    def judge(self, errors: Errors, distribution: tuple[DistributionCheck, ...]) -> Accuracy:
-        """The errors beside eager's."""
+    def judge(
+        self,
+        errors: Errors,
+        distribution: tuple[DistributionCheck, ...],
+        rounding: float = 0.0,
+    ) -> Accuracy:
+        """The errors beside eager's.
+
+        Args:
+            errors: Of the results.
+            distribution: Checks of the random ops.
+            rounding: What is allowed beyond the dtype's own rounding, as a share.
+        """
         name = self._code.dtype_of(self._prepared.parameters)
         return judge(
             errors,
             self._eager_errors,
             self.reference,
             dtype=stored_dtype(name),
-            eps=rounding_of(name, stored_dtype(name)) + self._summing,
+            eps=rounding_of(name, stored_dtype(name)) + self._summing + rounding,
             distribution=distribution,
         )
 

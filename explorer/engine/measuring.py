@@ -141,7 +141,7 @@ class Measuring:
             timing=timing,
             memory=None if peak is None else self._memory(strategy, peak, record),
             compile=cost if strategy.compiles else None,
-            accuracy=self._accuracy(compared),
+            accuracy=self._accuracy(compared, built.rounding),
             counters=self._counters(record),
             clocks_before=clocks_before,
             clocks_after=clocks_after,
@@ -272,10 +272,10 @@ class Measuring:
             complaints = (*compared.complaints, complaint, *found)
             return dataclasses.replace(compared, complaints=complaints)
 
-    def _accuracy(self, compared: _Compared) -> Accuracy | None:
+    def _accuracy(self, compared: _Compared, rounding: float) -> Accuracy | None:
         if self.comparison is None or compared.errors is None:
             return None
-        return self.comparison.judge(compared.errors, compared.checks)
+        return self.comparison.judge(compared.errors, compared.checks, rounding)
 
 
 def synchronize(device: torch.device) -> None:

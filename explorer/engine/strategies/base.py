@@ -77,6 +77,8 @@ class Built:
         give_back: Gives back what it holds.
         graph_breaks: Places where the compiler gave up a graph.
         uses_graph: Whether a call replays a CUDA graph.
+        rounding: How far off its kernels take the chain's constants, as a share: its error is
+            judged with that allowed, and a note says why.
         random_resolution: Step of the random numbers that its kernels compare with the dropout
             rate, 0 if they are finer than can be seen.
         plan: Of a fusion plan: every group written out.
@@ -91,6 +93,7 @@ class Built:
     give_back: Callable[[], None] = _nothing
     graph_breaks: tuple[GraphBreak, ...] = ()
     uses_graph: bool = False
+    rounding: float = 0.0
     random_resolution: float = 0.0
     plan: str | None = None
     groups: tuple[BuiltGroup, ...] = ()

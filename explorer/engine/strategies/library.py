@@ -38,6 +38,8 @@ class LibraryOperator:
             name; left out where one kernel carries out all that is not torch's own operator.
         refusal: Why it cannot run a case: one sentence, or None.
         cpu_note: What a person should know of it where it runs on a CPU.
+        rounding: How far off it takes the chain's constants, as a share.
+        rounding_note: Why, one sentence.
     """
 
     chain_id: str
@@ -46,6 +48,8 @@ class LibraryOperator:
     ops: tuple[tuple[str, tuple[str, ...]], ...] = ()
     refusal: CaseRefusal = _takes_any_case
     cpu_note: str | None = None
+    rounding: float = 0.0
+    rounding_note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,10 +149,11 @@ def _build(operators: Mapping[str, LibraryOperator], prepared: Prepared) -> Buil
     operator = operators[prepared.chain.id]
     call = prepared.caller(operator.make(prepared.parameters))
     call()
-    on_cpu = prepared.device.type != "cuda"
+    cpu_note = operator.cpu_note if prepared.device.type != "cuda" else None
     return Built(
         call=call,
         backend=operator.name,
-        notes=(operator.cpu_note,) if on_cpu and operator.cpu_note else (),
+        notes=tuple(note for note in (cpu_note, operator.rounding_note) if note),
+        rounding=operator.rounding,
         library=LibraryOps(by_kernel=operator.ops),
     )

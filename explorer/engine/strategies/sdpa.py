@@ -158,13 +158,12 @@ def _case_refusal(choice: _Choice) -> Callable[[Case], str | None]:
             return None
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            takes = (
-                _checked_on_gpu(choice, case)
-                if case.device.type == "cuda"
-                else _tried_on_cpu(choice, case)
-            )
-        if takes:
-            return None
+            on_gpu = case.device.type == "cuda"
+            if _checked_on_gpu(choice, case) if on_gpu else _tried(choice, case):
+                return None
+            if on_gpu:
+                # The check itself does not tell its reason in every release; a call does.
+                _tried(choice, case)
         reason = _reason([str(warning.message) for warning in caught])
         return f"torch refuses {choice.spec} here ({reason}); sdpa picks a back end that can."
 
@@ -184,10 +183,10 @@ def _checked_on_gpu(choice: _Choice, case: Case) -> bool:
         return choice.check(parameters, True)
 
 
-def _tried_on_cpu(choice: _Choice, case: Case) -> bool:
-    """A few rows are run there, since torch has no check to ask."""
+def _tried(choice: _Choice, case: Case) -> bool:
+    """Whether it takes a few rows, run for the purpose: on a CPU torch has no check to ask."""
     given = {
-        name: torch.zeros(_few(tensor.shape), dtype=tensor.dtype)
+        name: torch.zeros(_few(tensor.shape), dtype=tensor.dtype, device=case.device)
         for name, tensor in _attended(case, torch.device("meta")).items()
     }
     causal = case.parameters.get("mask") == "causal"
@@ -238,7 +237,12 @@ def _reason(messages: list[str]) -> str:
     """What torch warned of, without a stop."""
     told = [_TRIGGERED.sub("", message).strip() for message in messages]
     told = [message for message in told if message and not _HEADLINE.search(message)]
-    own = [message for message in told if "not used because" not in message]
+    # A call tells of each back end in turn why it is not used, of those switched off as well.
+    own = [
+        message
+        for message in told
+        if "not used because" not in message and "runtime disabled" not in message
+    ]
     if not own:
         return "it gives no reason"
     return "; ".join(dict.fromkeys(message.rstrip(". ") for message in own))
