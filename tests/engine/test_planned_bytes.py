@@ -19,12 +19,39 @@ SCORES = BATCH * HEADS * SEQ * SEQ * 2
 MASK = SEQ * SEQ * 2
 ROWS, COLUMNS = 32, 256
 WHOLE, COLUMN, ROW = ROWS * COLUMNS * 2, ROWS * 2, COLUMNS * 2
+ROTATED, TABLE = BATCH * HEADS * SEQ * DIM * 2, SEQ * DIM * 2
+LOGITS, TARGETS = ROWS * COLUMNS * 2, ROWS * 8
 # fp32: 4 bytes an element.
 FLAT = 1000 * 4
+_MATRIX: dict[str, Scalar] = {"rows": ROWS, "columns": COLUMNS}
+CENTERING = [
+    (WHOLE, COLUMN),
+    (WHOLE + COLUMN, WHOLE),
+    (WHOLE, WHOLE),
+    (WHOLE, COLUMN),
+    (COLUMN, COLUMN),
+    (COLUMN, COLUMN),
+    (WHOLE + COLUMN, WHOLE),
+    (WHOLE + ROW, WHOLE),
+    (WHOLE + ROW, WHOLE),
+]
+"""LayerNorm op by op."""
 SETTINGS: dict[str, dict[str, Scalar]] = {
     "attention": {"batch": BATCH, "heads": HEADS, "seq_len": SEQ, "head_dim": DIM},
-    "residual-rmsnorm": {"rows": ROWS, "columns": COLUMNS},
-    "swiglu": {"rows": ROWS, "columns": COLUMNS},
+    **dict.fromkeys(
+        (
+            "residual-rmsnorm",
+            "layernorm",
+            "residual-layernorm",
+            "bias-gelu",
+            "bias-dropout-residual",
+            "swiglu",
+            "geglu",
+        ),
+        _MATRIX,
+    ),
+    "rotary": {"batch": BATCH, "heads": HEADS, "seq_len": SEQ, "head_dim": DIM},
+    "cross-entropy": {"rows": ROWS, "vocabulary": COLUMNS},
     "adam": {"elements": 1000, "dtype": "fp32"},
 }
 COUNTS: list[tuple[str, str, list[tuple[int, int]]]] = [
@@ -67,6 +94,80 @@ COUNTS: list[tuple[str, str, list[tuple[int, int]]]] = [
         "residual-rmsnorm",
         "residual+square+mean|eps+rsqrt+normalize+weight",
         [(2 * WHOLE, WHOLE + COLUMN), (COLUMN + WHOLE + ROW, WHOLE)],
+    ),
+    ("layernorm", "each", CENTERING),
+    ("layernorm", "all", [(WHOLE + 2 * ROW, WHOLE)]),
+    # The centered rows come back for the normalizing, and x does not.
+    (
+        "layernorm",
+        "mean+subtract+square+variance|eps+rsqrt+normalize+weight+bias",
+        [(WHOLE, WHOLE + COLUMN), (WHOLE + COLUMN + 2 * ROW, WHOLE)],
+    ),
+    ("residual-layernorm", "each", [(2 * WHOLE, WHOLE), *CENTERING]),
+    ("residual-layernorm", "all", [(2 * WHOLE + 2 * ROW, 2 * WHOLE)]),
+    ("bias-gelu", "each", [(WHOLE + ROW, WHOLE), (WHOLE, WHOLE)]),
+    ("bias-gelu", "all", [(WHOLE + ROW, WHOLE)]),
+    # What was kept is needed by nobody in a forward pass.
+    (
+        "bias-dropout-residual",
+        "each",
+        [(WHOLE + ROW, WHOLE), (WHOLE, WHOLE), (2 * WHOLE, WHOLE)],
+    ),
+    ("bias-dropout-residual", "all", [(2 * WHOLE + ROW, WHOLE)]),
+    ("geglu", "each", [(WHOLE, WHOLE), (2 * WHOLE, WHOLE)]),
+    ("geglu", "all", [(2 * WHOLE, WHOLE)]),
+    # One half of x is negated, and the other joined with that.
+    (
+        "rotary",
+        "each",
+        [
+            (ROTATED + TABLE, ROTATED),
+            (ROTATED // 2, ROTATED // 2),
+            (ROTATED // 2 + ROTATED // 2, ROTATED),
+            (ROTATED + TABLE, ROTATED),
+            (2 * ROTATED, ROTATED),
+        ],
+    ),
+    ("rotary", "all", [(ROTATED + 2 * TABLE, ROTATED)]),
+    # Both halves are all of x, and a half of what is read whole is no more.
+    (
+        "rotary",
+        "cosine|negate+rotate|sine+add",
+        [(ROTATED + TABLE, ROTATED), (ROTATED, ROTATED), (2 * ROTATED + TABLE, ROTATED)],
+    ),
+    (
+        "rotary",
+        "cosine+negate|rotate+sine+add",
+        [
+            (ROTATED + TABLE, ROTATED + ROTATED // 2),
+            (2 * (ROTATED // 2) + ROTATED + TABLE, ROTATED),
+        ],
+    ),
+    # One logit a row is picked; the loss is one number of two bytes.
+    (
+        "cross-entropy",
+        "each",
+        [
+            (LOGITS, COLUMN),
+            (LOGITS + COLUMN, LOGITS),
+            (LOGITS, LOGITS),
+            (LOGITS, COLUMN),
+            (COLUMN, COLUMN),
+            (COLUMN + TARGETS, COLUMN),
+            (2 * COLUMN, COLUMN),
+            (COLUMN, 2),
+        ],
+    ),
+    ("cross-entropy", "all", [(LOGITS + TARGETS, 2)]),
+    # The shifted logits leave for exp, and what is picked of them is not read back.
+    (
+        "cross-entropy",
+        "subtract+pick|exp+sum+log+loss+mean",
+        [
+            (LOGITS, COLUMN),
+            (LOGITS + COLUMN + TARGETS, LOGITS + COLUMN),
+            (LOGITS + COLUMN, 2),
+        ],
     ),
     ("swiglu", "each", [(WHOLE, WHOLE), (2 * WHOLE, WHOLE)]),
     ("swiglu", "all", [(2 * WHOLE, WHOLE)]),

@@ -33,10 +33,10 @@ def rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tenso
         cos: ``[seq_len, head_dim]``, as is ``sin``; its two halves are equal.
         sin: Sines of the same angles.
     """
-    half = x.shape[-1] // 2
+    first, second = x.chunk(2, dim=-1)
     y = x * cos
-    turned = -x[..., half:]
-    turned = torch.cat((turned, x[..., :half]), dim=-1)
+    turned = -second
+    turned = torch.cat((turned, first), dim=-1)
     turned = turned * sin
     return y + turned
 

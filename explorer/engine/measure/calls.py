@@ -46,12 +46,14 @@ class TensorUse:
         shape: Sizes of the view that the call is given.
         dtype: By the name used on screen.
         n_bytes: Bytes its strides can reach.
+        storage_bytes: Bytes of that memory, 0 if unknown; a view has fewer.
     """
 
     storage: int
     shape: tuple[int, ...]
     dtype: str
     n_bytes: int
+    storage_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +146,7 @@ def use_of(tensor: torch.Tensor) -> TensorUse:
         shape=tuple(tensor.shape),
         dtype=DTYPE_NAMES.get(tensor.dtype, str(tensor.dtype).removeprefix("torch.")),
         n_bytes=reachable_bytes(tensor),
+        storage_bytes=tensor.untyped_storage().nbytes(),
     )
 
 

@@ -164,6 +164,9 @@ class _Namer:
                 found = self._graph_tensor(op, touch.use)
                 if found is not None:
                     return found
+            joined = self._joined(touch.use, finished)
+            if joined is not None:
+                return joined
             return self._add(_description(touch, call, origin), touch.use, TensorRole.WORKSPACE)
         notes = origin.notes
         name = None if notes is None else self.origins.op_of(notes, node.name)
@@ -207,6 +210,17 @@ class _Namer:
                 self.tensors[tensor_id] = tensor
                 self.written.add(tensor_id)
                 return tensor_id
+        return None
+
+    def _joined(self, use: TensorUse, finished: set[str]) -> str | None:
+        """A concatenation that is written part by part into its own memory, if this is a part."""
+        for op in self._ops(finished):
+            tensor = self.prepared.graph.tensor(op.writes[0])
+            alike = tensor.n_bytes == use.storage_bytes and tensor.dtype == use.dtype
+            if op.aten == "aten.cat.default" and alike and tensor.id not in self.written:
+                self.tensors[tensor.id] = tensor
+                self.written.add(tensor.id)
+                return tensor.id
         return None
 
     def _add(self, name: str, use: TensorUse, role: TensorRole) -> str:

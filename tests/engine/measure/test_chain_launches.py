@@ -19,11 +19,20 @@ WHOLE = ROWS * COLUMNS * 4
 COLUMN = ROWS * 4
 ROW = COLUMNS * 4
 FLAT = ELEMENTS * 4
+BATCH, HEADS, SEQ, DIM = 2, 3, 16, 32
+TURNED, TABLE = BATCH * HEADS * SEQ * DIM * 4, SEQ * DIM * 4
+TARGETS = ROWS * 8
 SETTINGS: dict[str, dict[str, object]] = {
     "rmsnorm": {"rows": ROWS, "columns": COLUMNS},
     "residual-rmsnorm": {"rows": ROWS, "columns": COLUMNS},
+    "layernorm": {"rows": ROWS, "columns": COLUMNS},
+    "residual-layernorm": {"rows": ROWS, "columns": COLUMNS},
     "layernorm-gelu": {"rows": ROWS, "columns": COLUMNS},
+    "bias-gelu": {"rows": ROWS, "columns": COLUMNS},
     "swiglu": {"rows": ROWS, "columns": COLUMNS},
+    "geglu": {"rows": ROWS, "columns": COLUMNS},
+    "rotary": {"batch": BATCH, "heads": HEADS, "seq_len": SEQ, "head_dim": DIM},
+    "cross-entropy": {"rows": ROWS, "vocabulary": COLUMNS},
     "adam": {"elements": ELEMENTS},
     "elementwise": {"elements": ELEMENTS, "k": K},
 }
@@ -31,15 +40,33 @@ NORMALIZING = [
     (WHOLE, WHOLE), (WHOLE, COLUMN), (COLUMN, COLUMN), (COLUMN, COLUMN),
     (WHOLE + COLUMN, WHOLE), (WHOLE + ROW, WHOLE),
 ]  # fmt: skip
+CENTERING = [
+    (WHOLE, COLUMN), (WHOLE + COLUMN, WHOLE), (WHOLE, WHOLE), (WHOLE, COLUMN), (COLUMN, COLUMN),
+    (COLUMN, COLUMN), (WHOLE + COLUMN, WHOLE), (WHOLE + ROW, WHOLE), (WHOLE + ROW, WHOLE),
+]  # fmt: skip
 EAGER_BYTES: dict[str, list[tuple[int, int]]] = {
     "rmsnorm": NORMALIZING,
     "residual-rmsnorm": [(2 * WHOLE, WHOLE), *NORMALIZING],
+    "layernorm": CENTERING,
+    "residual-layernorm": [(2 * WHOLE, WHOLE), *CENTERING],
     # LayerNorm writes each row's mean and the inverse of its deviation as well.
     "layernorm-gelu": [(WHOLE + 2 * ROW, WHOLE + 2 * COLUMN), (WHOLE, WHOLE)],
+    "bias-gelu": [(WHOLE + ROW, WHOLE), (WHOLE, WHOLE)],
     "swiglu": [(WHOLE, WHOLE), (2 * WHOLE, WHOLE)],
+    "geglu": [(WHOLE, WHOLE), (2 * WHOLE, WHOLE)],
+    # Each half of x is read for itself.
+    "rotary": [
+        (TURNED + TABLE, TURNED), (TURNED // 2, TURNED // 2), (TURNED, TURNED),
+        (TURNED + TABLE, TURNED), (2 * TURNED, TURNED),
+    ],
+    # One logit a row is picked, by an index of 8 bytes; the loss is one number.
+    "cross-entropy": [
+        (WHOLE, COLUMN), (WHOLE + COLUMN, WHOLE), (WHOLE, WHOLE), (WHOLE, COLUMN),
+        (COLUMN, COLUMN), (COLUMN + TARGETS, COLUMN), (2 * COLUMN, COLUMN), (COLUMN, 4),
+    ],
     "adam": [(n * FLAT, FLAT) for n in (2, 1, 2, 1, 1, 1, 3)],
     "elementwise": [(FLAT, FLAT)] * K,
-}
+}  # fmt: skip
 """Read and written by each op alone."""
 EVERY_CHAIN = pytest.mark.parametrize("chain", SETTINGS)
 
