@@ -27,7 +27,8 @@ test: lint  ## every check that needs neither a GPU nor minutes
 	$(TEST_ENV) $(BIN)/python -m pytest -m "not gpu and not slow" $(PYTEST_ARGS)
 
 # A set-up from nothing takes minutes; only then does a silent test look hung.
-test-slow: setup  ## the checks that take minutes
+test-slow:  ## the checks that take minutes
+	@$(PYTHON) -m tools.setup_environment --dev --modules
 	$(TEST_ENV) $(BIN)/python -m pytest -m "slow and not gpu" -o faulthandler_timeout=1200 $(PYTEST_ARGS)
 
 # No set-up and no .venv: the machine's own torch is what gets tested (PYTHON=python3).

@@ -263,16 +263,20 @@ class TestEnvironmentState:
         checkout = Checkout(small_venv)
         fingerprint = checkout.fingerprint(has_gpu=False)
         checkout.program.touch()
-        assert not environment_state.is_up_to_date(checkout, fingerprint, dev=False)
+        assert not environment_state.is_up_to_date(checkout, fingerprint, extras=[])
 
-        environment_state.write_stamp(checkout, fingerprint, dev=False)
-        assert environment_state.is_up_to_date(checkout, fingerprint, dev=False)
-        assert not environment_state.is_up_to_date(checkout, fingerprint, dev=True)
+        environment_state.write_stamp(checkout, fingerprint, extras=[])
+        assert environment_state.is_up_to_date(checkout, fingerprint, extras=[])
+        assert not environment_state.is_up_to_date(checkout, fingerprint, extras=["dev"])
 
-        environment_state.write_stamp(checkout, fingerprint, dev=True)
-        assert environment_state.is_up_to_date(checkout, fingerprint, dev=False)
+        environment_state.write_stamp(checkout, fingerprint, extras=["dev"])
+        assert environment_state.is_up_to_date(checkout, fingerprint, extras=[])
+        assert not environment_state.is_up_to_date(checkout, fingerprint, extras=["dev", "modules"])
+
+        environment_state.write_stamp(checkout, fingerprint, extras=["dev", "modules"])
+        assert environment_state.is_up_to_date(checkout, fingerprint, extras=["dev"])
         checkout.stamp.write_text("{half")
-        assert not environment_state.is_up_to_date(checkout, fingerprint, dev=False)
+        assert not environment_state.is_up_to_date(checkout, fingerprint, extras=[])
 
     def test_the_fingerprint_follows_all_that_decides(self, small_venv: Path) -> None:
         checkout = Checkout(small_venv)
@@ -355,7 +359,7 @@ class TestCommand:
     def test_an_interruption_exits_130(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        def interrupt(_checkout: Checkout, *, dev: bool) -> None:
+        def interrupt(_checkout: Checkout, *, extras: list[str]) -> None:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(setup_environment, "set_up", interrupt)
@@ -366,7 +370,7 @@ class TestCommand:
     def test_a_full_or_read_only_disk_is_told_in_a_sentence(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        def fail(_checkout: Checkout, *, dev: bool) -> None:
+        def fail(_checkout: Checkout, *, extras: list[str]) -> None:
             raise OSError(30, "Read-only file system", "/there/.venv/setup-unfinished")
 
         monkeypatch.setattr(setup_environment, "set_up", fail)

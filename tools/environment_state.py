@@ -12,6 +12,10 @@ import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 OLDEST_PYTHON = (3, 11)
 
@@ -66,8 +70,14 @@ class Checkout:
         return digest.hexdigest()
 
 
-def is_up_to_date(checkout: Checkout, fingerprint: str, *, dev: bool) -> bool:
-    """Whether an earlier set-up finished with the same project file, releases and machine."""
+def is_up_to_date(checkout: Checkout, fingerprint: str, *, extras: Sequence[str]) -> bool:
+    """Whether an earlier set-up finished with the same project file, releases and machine.
+
+    Args:
+        checkout: The project's folder.
+        fingerprint: Of :meth:`Checkout.fingerprint`.
+        extras: What has to be there beside the program; more may be.
+    """
     if not checkout.python.exists() or not checkout.program.exists():
         return False
     try:
@@ -76,13 +86,16 @@ def is_up_to_date(checkout: Checkout, fingerprint: str, *, dev: bool) -> bool:
         return False
     if not isinstance(stamp, dict) or stamp.get("fingerprint") != fingerprint:
         return False
-    return stamp.get("dev") is True or not dev
+    installed = stamp.get("extras")
+    return isinstance(installed, list) and set(extras) <= set(installed)
 
 
-def write_stamp(checkout: Checkout, fingerprint: str, *, dev: bool) -> None:
+def write_stamp(checkout: Checkout, fingerprint: str, *, extras: Sequence[str]) -> None:
     """Record a finished set-up, in one step that an interruption cannot halve."""
     draft = checkout.stamp.with_suffix(".draft")
-    draft.write_text(json.dumps({"fingerprint": fingerprint, "dev": dev}), encoding="utf-8")
+    draft.write_text(
+        json.dumps({"fingerprint": fingerprint, "extras": list(extras)}), encoding="utf-8"
+    )
     os.replace(draft, checkout.stamp)
 
 

@@ -1,6 +1,6 @@
 """Make ``.venv`` hold the program and all it needs, and say what the system lacks.
 
-``python3 -m tools.setup_environment [--dev]`` from the checkout, which is what ``make`` does.
+``python3 -m tools.setup_environment [--dev] [--modules]`` from the checkout: what ``make`` does.
 Running it again costs a fraction of a second: a stamp records what was installed, and is written
 last, so an interrupted set-up is finished by the next one.
 
@@ -182,13 +182,15 @@ def check_qt_starts(checkout: Checkout) -> None:
         raise SetupError(f"Qt is installed but does not start: {lines[-1]}")
 
 
-def install_everything(checkout: Checkout, fault: str | None, *, dev: bool, has_gpu: bool) -> None:
+def install_everything(
+    checkout: Checkout, fault: str | None, *, extras: Sequence[str], has_gpu: bool
+) -> None:
     """Bring ``.venv`` up to date and prove that Qt starts.
 
     Args:
         checkout: The project's folder.
         fault: What :func:`environment_fault` said.
-        dev: Whether to install what the checks need as well.
+        extras: What to install beside the program, by the names in ``pyproject.toml``.
         has_gpu: Whether torch should come with CUDA.
     """
     if fault is not None:
@@ -197,7 +199,7 @@ def install_everything(checkout: Checkout, fault: str | None, *, dev: bool, has_
     if not has_gpu and sys.platform == "linux" and installed_torch(checkout) is None:
         install_cpu_torch(checkout)
     say("Installing the program and what it needs ...")
-    pip_install(checkout, "-e", ".[dev]" if dev else ".")
+    pip_install(checkout, "-e", f".[{','.join(extras)}]" if extras else ".")
     if has_gpu:
         install_cuda_torch(checkout)
     check_qt_starts(checkout)
@@ -260,24 +262,24 @@ def only_one(root: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def set_up(checkout: Checkout, *, dev: bool) -> None:
+def set_up(checkout: Checkout, *, extras: Sequence[str]) -> None:
     """Check the system, then bring ``.venv`` up to date.
 
     Args:
         checkout: The project's folder.
-        dev: Whether to install what the checks need as well.
+        extras: What to install beside the program.
     """
     started_s = time.monotonic()
     has_gpu = has_nvidia_gpu()
     fingerprint = checkout.fingerprint(has_gpu=has_gpu)
-    up_to_date = is_up_to_date(checkout, fingerprint, dev=dev)
+    up_to_date = is_up_to_date(checkout, fingerprint, extras=extras)
     fault = None if up_to_date else environment_fault(checkout)
     # Each time: a library or the compiler may have been removed since, and asking is cheap.
     ensure_system_packages(system_packages.machine_probes(), has_environment=fault is None)
     if up_to_date:
         return
-    install_everything(checkout, fault, dev=dev, has_gpu=has_gpu)
-    write_stamp(checkout, fingerprint, dev=dev)
+    install_everything(checkout, fault, extras=extras, has_gpu=has_gpu)
+    write_stamp(checkout, fingerprint, extras=extras)
     say(f"Set-up done in {time.monotonic() - started_s:.0f} s.")
 
 
@@ -291,11 +293,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     parser = argparse.ArgumentParser(prog="setup_environment", description=__doc__)
     parser.add_argument("--dev", action="store_true", help="install what the checks need as well")
+    parser.add_argument("--modules", action="store_true", help="and the real modules of the tests")
     options = parser.parse_args(arguments)
+    extras = [name for name in ("dev", "modules") if getattr(options, name)]
     checkout = Checkout(Path(__file__).resolve().parent.parent)
     try:
         with only_one(checkout.root):
-            set_up(checkout, dev=options.dev)
+            set_up(checkout, extras=extras)
     except SetupError as error:
         say(f"Set-up stopped: {error}")
         return 1
