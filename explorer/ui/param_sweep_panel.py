@@ -26,7 +26,7 @@ ABOUT = (
     "A parameter sweep runs the ticked strategies at several values of one parameter, and says "
     "from where on fusion pays."
 )
-RANGE_PX = 170
+LEAST_RANGE_PX, RANGE_PX = 84, 170
 
 
 class ParamSweepPanel(QWidget):
@@ -52,7 +52,8 @@ class ParamSweepPanel(QWidget):
         self.parameter = Picker("Parameter to sweep")
         self.parameter.textActivated.connect(store.choose_swept)
         self.values = QLineEdit()
-        self.values.setFixedWidth(RANGE_PX)
+        self.values.setMinimumWidth(LEAST_RANGE_PX)
+        self.values.setMaximumWidth(RANGE_PX)
         self.values.setAccessibleName("Values to sweep")
         self.values.textEdited.connect(self._on_text)
         self.values.returnPressed.connect(self._on_run)

@@ -93,6 +93,7 @@ class ParamPicture:
         measure: What is up.
         parameter: What is across.
         lines: One a strategy.
+        is_numeric: The values are numbers, so that there is something between two of them.
         ticks: Where each value of the parameter stands, and its text.
         x_range: Left and right edge.
         y_range: Lower and upper edge.
@@ -105,6 +106,7 @@ class ParamPicture:
     measure: Measure
     parameter: str
     lines: tuple[Line, ...]
+    is_numeric: bool
     ticks: Ticks
     x_range: tuple[float, float]
     y_range: tuple[float, float]
@@ -162,6 +164,7 @@ def picture_of(
         measure=measure,
         parameter=sweep.name,
         lines=lines,
+        is_numeric=sweep.is_numeric,
         ticks=tuple(
             (place, value_text(value)) for place, value in zip(x_values, sweep.values, strict=True)
         ),

@@ -23,7 +23,8 @@ EDGE = 0.05
 PAYS_COLOR = "text"
 PAYS_SHARES = (0.9, 0.75, 0.6, 0.45, 0.3)
 """Heights at which a crossover may be named, as shares of the range."""
-TICK_AIR_PX = 14.0
+TICK_AIR_PX, LINE_PX = 14.0, 15.0
+"""Between texts along the parameter; height of one up the measure."""
 _STEPS = {
     Qt.Key.Key_Left: (-1, 0),
     Qt.Key.Key_Right: (1, 0),
@@ -109,13 +110,12 @@ class ParamSweepPlot(StillPlot):
     def _scale_axes(self, picture: ParamPicture, zoom: float) -> None:
         self.set_ranges(picture.x_range, picture.y_range)
         face = font(AXIS_PX * zoom)
-        self._axes["left"].setTicks([picture.y_ticks])
         widest = max((text_width(text, face) for _, text in picture.y_ticks), default=0.0)
         self._axes["left"].setWidth(widest + 10 * zoom)
         self._axes["bottom"].setHeight(21 * zoom)
 
     def _thin_ticks(self) -> None:
-        """As many values along the parameter as there is room for, the ends first."""
+        """As many ticks as there is room for: along the parameter the ends first, up from below."""
         picture, looks = self._picture, self._looks
         if picture is None or looks is None:
             return
@@ -130,6 +130,13 @@ class ParamSweepPlot(StillPlot):
                 taken.append((x - half, x + half))
                 kept.append((place, text))
         self._axes["bottom"].setTicks([sorted(kept)])
+        least, heights, upright = LINE_PX * looks[1], list[float](), []
+        for place, text in picture.y_ticks:
+            y = view.mapViewToScene(QPointF(picture.x_range[0], place)).y()
+            if all(abs(y - other) >= least for other in heights):
+                heights.append(y)
+                upright.append((place, text))
+        self._axes["left"].setTicks([upright])
 
     def _show_lines(self, picture: ParamPicture, theme: Theme) -> None:
         while len(self._curves) < len(picture.lines):
@@ -141,7 +148,8 @@ class ParamSweepPlot(StillPlot):
             bars.setVisible(line is not None)
             if line is None:
                 continue
-            curve.setPen(pg.mkPen(theme.color(line.color), width=2))
+            style = Qt.PenStyle.SolidLine if picture.is_numeric else Qt.PenStyle.DotLine
+            curve.setPen(pg.mkPen(theme.color(line.color), width=2, style=style))
             bars.setPen(pg.mkPen(theme.color(line.color), width=2.4))
             xs, ys = _joined(line)
             curve.setData(xs, ys)

@@ -29,8 +29,8 @@ def difference_words(run: Run, beside: Sequence[Run]) -> str:
 
 
 def title_among(run: Run, beside: Sequence[Run]) -> str:
-    """A run's title; where another beside it has the same, with what tells the two apart."""
-    title = run_title(run)
-    twins = [each for each in beside if run_title(each) == title]
-    difference = "" if run.label else difference_words(run, twins)
-    return SEPARATOR.join(filter(None, (title, difference)))
+    """A run's title; where two side by side have the same, with what tells all of them apart."""
+    titles = [run_title(each) for each in beside]
+    is_clear = run.label or len(set(titles)) == len(titles)
+    difference = "" if is_clear else difference_words(run, beside)
+    return SEPARATOR.join(filter(None, (run_title(run), difference)))

@@ -132,7 +132,7 @@ class SweepPanel(QWidget):
 def _sentence(state: State) -> str:
     """What a sweep is, and how large the chosen chain's would be."""
     about = (
-        "A sweep runs every plan of a chain, each way of drawing the boundaries between its "
+        "A plan sweep runs every plan of a chain, each way of drawing the boundaries between its "
         "kernels, and sets their times against their traffic."
     )
     count = swept_count(state)

@@ -21,7 +21,7 @@ N_OPS = 100
 
 
 def mirrored(n_ops: int = N_OPS) -> OpGraph:
-    """A chain whose second half also reads what the first made, the last first, as backward does."""
+    """Ops in a row, of which the second half also reads the first, last first, as backward does."""
     graph = long_graph(n_ops)
     ops = list(graph.ops)
     for place in range(n_ops // 2 + 1, n_ops):

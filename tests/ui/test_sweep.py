@@ -353,7 +353,7 @@ def details(qtbot: QtBot, store: Store) -> Iterator[DetailsPanel]:
 
 def test_the_tab_opens_without_runs(details: DetailsPanel) -> None:
     view = details.sweep.view
-    assert "A sweep runs every plan" in view.sentence
+    assert "A plan sweep runs every plan" in view.sentence
     assert ": 8 plans, 3 links" in view.sentence
     assert view.button.text() == "Run all 8 plans"
     assert view.button.isEnabled()
