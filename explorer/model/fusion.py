@@ -150,12 +150,18 @@ def cut(plan: FusionPlan, ops: Sequence[str], first: str, second: str) -> Fusion
 def plan_of_launches(graph: OpGraph, launches: Sequence[Launch]) -> FusionPlan:
     """The grouping that launches show: ops that a launch carries out together are in one group.
 
-    Ops that no launch names stay alone.
+    Ops that no launch names stay alone. What a launch of the backward pass computes anew of the
+    forward pass is in the group of the launch that computed it first.
     """
-    ops = [op.name for op in graph.ops]
+    is_backward = {op.name: op.is_backward for op in graph.ops}
+    ops = list(is_backward)
     plan = each_alone(ops)
+    done: set[str] = set()
     for launch in launches:
-        members = [op for op in launch.ops if op in ops]
+        members = [op for op in launch.ops if op in is_backward]
+        if any(is_backward[op] for op in members):
+            members = [op for op in members if is_backward[op] or op not in done]
+        done |= set(members)
         if len(members) > 1:
             plan = joined(plan, ops, members)
     return plan

@@ -13,7 +13,7 @@ from explorer.model.aten_names import check_aten_plan, in_aten_names
 from explorer.model.comparison import headline
 from explorer.model.errors import UsageError
 from explorer.model.fusion import BETWEEN, WITHIN, parse_plan
-from explorer.model.run import Run
+from explorer.model.run import Direction, Run
 from explorer.model.strategies import PLAN
 from explorer.model.traffic import run_traffic
 from explorer.model.units import format_bytes, format_us
@@ -50,9 +50,14 @@ def plan_module(run: Run) -> str:
         run: Of a fusion plan, with the op graph that the plan is about.
 
     Raises:
-        UsageError: It is no run of a plan, its plan does not fit its graph, or the graph's
-            operators cannot be named in a plan.
+        UsageError: It is no run of a plan, or one of forward and backward; its plan does not fit
+            its graph, or the graph's operators cannot be named in a plan.
     """
+    if run.chain.direction is not Direction.FORWARD:
+        raise UsageError(
+            f"The plan of {run.chain.name} is of forward and backward as one graph, and "
+            "torch.compile makes two of them; measure it without --backward to export a plan."
+        )
     names = [op.name for op in run.graph.ops]
     if run.strategy.name != PLAN or run.strategy.plan is None or not names:
         raise UsageError(f"A run of {run.strategy.spec} has no fusion plan to export.")
@@ -78,7 +83,7 @@ def _paragraphs(run: Run, plan: str, renamed: str) -> Iterator[str]:
     )
     yield (
         f"Measured on {run.device.name} ({run.created_at}) with torch {versions.torch}{triton} and "
-        f"Kernel Explorer {versions.explorer}: {chain.direction.value}, {settings}, "
+        f"Kernel Explorer {versions.explorer}: {chain.direction.words}, {settings}, "
         f"seed {run.seed}."
     )
     yield " ".join(_figures(run))

@@ -18,7 +18,7 @@ from explorer.cli.plans import check_plan, steps
 from explorer.cli.report import report
 from explorer.model.errors import UsageError
 from explorer.model.fusion import sweep_plans
-from explorer.model.run import CompileCost, FusionRefusal, RefusalReason
+from explorer.model.run import CompileCost, Direction, FusionRefusal, RefusalReason
 from explorer.recording import load_recording, save_recording
 from tests.cli.fake_session import program
 from tests.conftest import CHECKOUT
@@ -55,6 +55,16 @@ def test_a_plan_of_ops_that_one_kind_of_device_lacks_is_left_to_the_worker() -> 
         check_plan("plan:mask+softmax", attention, {}, device)
         with pytest.raises(UsageError, match="no op 'mask' with mask=none; its ops are qk"):
             check_plan("plan:mask+softmax", attention, {"mask": "none"}, device)
+
+
+def test_ops_of_the_backward_pass_are_left_to_the_worker() -> None:
+    attention = find_chain("attention")
+    plan = "plan:softmax+dropout|d_softmax+d_scale"
+    check_plan(plan, attention, {}, "cpu", Direction.FORWARD_BACKWARD)
+    with pytest.raises(UsageError, match="d_softmax"):
+        check_plan(plan, attention, {}, "cpu")
+    with pytest.raises(UsageError, match="softmaxx"):
+        check_plan("plan:softmaxx+d_scale", attention, {}, "cpu", Direction.FORWARD_BACKWARD)
 
 
 def test_a_sweep_stands_where_it_was_asked_for(cli: Callable[..., Outcome]) -> None:

@@ -18,7 +18,7 @@ from explorer.cli.table import Column, render, shortened
 from explorer.cli.terminal import paragraphs
 from explorer.model.messages import Progress, Stage
 from explorer.model.opgraph import GraphBreak
-from explorer.model.run import Bytes, CompileCost, Run, Timing
+from explorer.model.run import Bytes, CompileCost, Direction, Run, Timing
 from explorer.recording import runs_to_plain, save_recording
 from tests.fixtures_runs import (
     compiled_attention,
@@ -81,6 +81,13 @@ def test_a_sentence_is_broken_at_blanks_and_a_plan_is_not() -> None:
         f"  {plan}",
     ]
     assert len(f"  {words} ends") == 120 + 1
+
+
+def test_the_heading_says_that_backward_ran_as_well() -> None:
+    run = eager_attention()
+    both = replace(run, chain=replace(run.chain, direction=Direction.FORWARD_BACKWARD))
+    assert "(attention, forward + backward)" in report([both])
+    assert "forward" not in report([run]).splitlines()[0]
 
 
 def test_a_strategy_has_its_time_traffic_and_error() -> None:

@@ -1,6 +1,7 @@
 """Fusion plans as text and as groups."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -86,6 +87,17 @@ def test_the_grouping_of_a_run_is_read_off_its_launches() -> None:
     ]
     assert plan_of_launches(SOFTMAX_CHAIN, launches).text == "scale+mask+softmax|dropout"
     assert plan_of_launches(SOFTMAX_CHAIN, []) == each_alone(OPS)
+
+
+def test_what_backward_computes_anew_joins_no_kernels() -> None:
+    backward = [replace(op, is_backward=op.name == "dropout") for op in SOFTMAX_CHAIN.ops]
+    graph = replace(SOFTMAX_CHAIN, ops=tuple(backward))
+    launches = [
+        Launch(kernel="a", title="a", ops=("scale", "mask", "softmax")),
+        Launch(kernel="b", title="b", ops=("softmax", "dropout")),
+    ]
+    assert plan_of_launches(graph, launches).text == "scale+mask+softmax|dropout"
+    assert plan_of_launches(SOFTMAX_CHAIN, launches).text == "scale+mask+softmax+dropout"
 
 
 @pytest.mark.parametrize("graph", [SOFTMAX_CHAIN, RMS_NORM, ADAM, CROSSED])

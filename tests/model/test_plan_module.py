@@ -8,7 +8,7 @@ import pytest
 from explorer.model.errors import UsageError
 from explorer.model.opgraph import OpGraph
 from explorer.model.plan_module import plan_module
-from explorer.model.run import Run
+from explorer.model.run import Direction, Run
 from tests.fixtures_runs import eager_attention
 from tests.fixtures_sweep import broken, plan_run, wrong
 
@@ -41,6 +41,13 @@ def test_what_went_wrong_is_told() -> None:
     failed = replace(broken(run), strategy=run.strategy)
     told = docstring(plan_module(failed))
     assert "The run failed: The worker ended with signal 11. It was not timed." in told
+
+
+def test_a_plan_of_both_passes_is_not_exported() -> None:
+    run = plan_run(PLAN)
+    both = replace(run, chain=replace(run.chain, direction=Direction.FORWARD_BACKWARD))
+    with pytest.raises(UsageError, match="measure it without --backward to export a plan"):
+        plan_module(both)
 
 
 HOSTILE = '"""\nimport os\nos.abort()\n"""\\" \x1b[2J \u2028 {docstring} {0}'

@@ -153,11 +153,12 @@ class _Search:
         makers = {other.name for other in self.graph.ops if set(other.writes) & set(op.reads)}
         handed_out = any(self.graph.tensor(t).role is TensorRole.OUTPUT for t in op.writes)
         users, inputs = self._around(node, ahead=True), self._around(node, ahead=False)
-        if any(self.nodes[user].target == "output" for user in users) and not handed_out:
+        is_result = any(self.nodes[user].target == "output" for user in users)
+        if is_result and not handed_out:
             return False
         taking = {self.found[user] for user in users if user in self.found} - {name}
         giving = {self.found[given] for given in inputs if given in self.found} - {name}
-        is_told = bool(taking or giving or handed_out)
+        is_told = bool(taking or giving or is_result)
         return is_told and taking <= takers and giving <= makers
 
     def _around(self, node: GraphNode, *, ahead: bool) -> set[str]:
@@ -177,4 +178,4 @@ class _Search:
 
 def _is_known(node: GraphNode) -> bool:
     """Whether the compiler says what a node stems from."""
-    return node.original_aten is not None or bool(node.frames)
+    return node.original_aten is not None

@@ -235,12 +235,16 @@ def _ops_of_graph(
                 ops[node.name] = same[place].op
     within = set(notes.marked) if notes.marked else set(by_node)
     could_be = captured if notes.marked else forward
-    ops.update(_ops_rewritten(notes, ops, [c for c in could_be if c.node in within]))
+    left = [c for c in could_be if c.node in within]
+    ops.update(_ops_rewritten(notes, ops, left, files))
     return ops
 
 
 def _ops_rewritten(
-    notes: ModuleNotes, told: Mapping[str, str], captured: Sequence[CapturedNode]
+    notes: ModuleNotes,
+    told: Mapping[str, str],
+    captured: Sequence[CapturedNode],
+    files: frozenset[str],
 ) -> dict[str, str]:
     """The op of nodes that a rewriting put in the place of others, without line or mark.
 
@@ -251,7 +255,8 @@ def _ops_rewritten(
     missing = [c for c in captured if c.op not in accounted]
     found = {}
     for node in notes.nodes.values():
-        is_told = node.name in told or node.frames or node.is_backward
+        has_line = any(path in files for path, _ in node.frames)
+        is_told = node.name in told or has_line or node.is_backward
         if is_told or node.is_view or node.original_aten is None:
             continue
         alike = [c.op for c in missing if packet_of(c.aten) == packet_of(node.original_aten)]

@@ -67,7 +67,7 @@ def two_muls() -> Prepared:
     lines = (7, 7, 8)
     return prepared(
         *(
-            CapturedNode(op=o.name, aten=o.aten, source_line=n)
+            CapturedNode(op=o.name, aten=o.aten, source_line=n, source_file=__file__)
             for o, n in zip(ops, lines, strict=True)
         ),
         ops=ops,
@@ -86,6 +86,7 @@ def aten(name: str, line: int | None, *, read: int = 1, written: int = 2) -> Rec
             Touch(use=use(read), is_write=False),
             Touch(use=use(written), is_write=True, is_fresh=True),
         ),
+        source_file=None if line is None else __file__,
         source_line=line,
     )
 
