@@ -146,6 +146,8 @@ def captured_of(
     Raises:
         CaptureError: An op does not update what its name says.
     """
+    # In the order in which gradients are handed out.
+    differentiated = tuple(name for name in inputs if name in differentiated)
     joint = forward_only(program) if not differentiated else (
         joint_graph(program, inputs, differentiated)
     )  # fmt: skip
@@ -166,7 +168,7 @@ def captured_of(
         graph_module=joint.module,
         nodes=tuple(builder.nodes),
         tangents=joint.tangents,
-        differentiated=tuple(differentiated),
+        differentiated=differentiated,
     )
 
 

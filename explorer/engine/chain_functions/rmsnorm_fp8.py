@@ -190,4 +190,6 @@ CODE = ChainCode(
     make_function=make_function,
     reference=reference,
     slice_as_written=slice_as_written,
+    # Also of the matmul in fp8.
+    dtype_of=lambda _parameters: "bf16",
 )

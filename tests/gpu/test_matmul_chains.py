@@ -1,0 +1,131 @@
+"""The chains around matmuls, the decoder block and the optimizer's list on a real GPU."""
+
+from contextlib import closing
+
+import pytest
+import torch
+
+from explorer.engine.chain_functions import CHAIN_CODE
+from explorer.engine.comparison import Comparison
+from explorer.engine.dtypes import precision_of
+from explorer.engine.measure.launches import LaunchRecord, record_launches
+from explorer.engine.measure.observe_compile import observing_compilation
+from explorer.engine.prepare import prepare
+from explorer.engine.prepared import Prepared
+from explorer.engine.strategies import find_strategy
+from explorer.model.fusion import each_alone
+from explorer.model.planned import planned_bytes
+from explorer.model.run import Accuracy, Direction
+
+pytestmark = [
+    pytest.mark.gpu,
+    # torch's own modules use what torch deprecates.
+    pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning"),
+]
+
+GPU = torch.device("cuda:0")
+MATMULS: dict[str, object] = {"rows": 1024, "columns": 512, "features": 1024}
+QKV: dict[str, object] = {"rows": 1024, "columns": 512}
+BLOCK: dict[str, object] = {
+    "batch": 2, "seq_len": 256, "hidden": 256, "heads": 4, "features": 688,
+}  # fmt: skip
+LIST: dict[str, object] = {"layers": 1, "hidden": 128}
+CASES: dict[str, tuple[str, dict[str, object]]] = {
+    "feed-forward-two": ("feed-forward", {**MATMULS, "projections": "two"}),
+    "feed-forward-one": ("feed-forward", {**MATMULS, "projections": "one"}),
+    "epilogue-gelu": ("matmul-epilogue", {**MATMULS, "activation": "gelu"}),
+    "epilogue-silu": ("matmul-epilogue", {**MATMULS, "activation": "silu"}),
+    "qkv-three": ("qkv", {**QKV, "projections": "three"}),
+    "qkv-one": ("qkv", {**QKV, "projections": "one"}),
+    "matmul": ("matmul", MATMULS),
+    "matmul-one-row": ("matmul", {**MATMULS, "rows": 1}),
+    "norm-bf16": ("rmsnorm-fp8", {**MATMULS, "dtype": "bf16"}),
+    "norm-fp8-row": ("rmsnorm-fp8", {**MATMULS, "dtype": "fp8"}),
+    "norm-fp8-fixed": ("rmsnorm-fp8", {**MATMULS, "dtype": "fp8", "scale": "fixed"}),
+    "decoder-block": ("decoder-block", BLOCK),
+    "adam-loop": ("adam-list", {**LIST, "implementation": "for-loop"}),
+    "adam-foreach": ("adam-list", {**LIST, "implementation": "foreach"}),
+}
+TRAINING = [name for name in CASES if not name.startswith(("norm", "adam"))]
+
+
+def measured(
+    name: str, spec: str, direction: Direction = Direction.FORWARD, **settings: object
+) -> tuple[Prepared, LaunchRecord, Accuracy]:
+    """Build a strategy, record its launches and compare its results."""
+    chain, sizes = CASES[name]
+    prepared = prepare(chain, {**sizes, **settings}, GPU, direction=direction)
+    strategy = find_strategy(spec)
+    with precision_of(prepared.parameters):
+        comparison = Comparison(prepared, CHAIN_CODE[chain])
+        comparison.measure_eager(whole=True)
+        with observing_compilation() as observation:
+            built = strategy.build(prepared)
+        with closing(built):
+            record = record_launches(
+                built.call,
+                prepared=prepared,
+                strategy=strategy.info(built.backend),
+                counters=None,
+                observation=observation if strategy.compiles else None,
+                library=built.library,
+            )
+            accuracy = comparison.judge(comparison.errors_as_built(built), ())
+    return prepared, record, accuracy
+
+
+def check(spec: str, prepared: Prepared, record: LaunchRecord, accuracy: Accuracy) -> None:
+    carried = {op for launch in record.launches for op in launch.ops}
+    ops = {op.name for op in prepared.graph.ops}
+    # torch.compile may do with fewer: it knows attention as a whole, and what is computed twice.
+    assert carried
+    assert carried <= ops if spec == "compile" else carried == ops
+    assert accuracy.passed, accuracy
+    assert accuracy.coverage == 1.0
+
+
+@pytest.mark.parametrize("spec", ["eager", "compile", "cudagraph", "plan:each", "plan:all"])
+@pytest.mark.parametrize("name", CASES)
+def test_each_strategy_carries_out_every_op_and_is_exact(name: str, spec: str) -> None:
+    check(spec, *measured(name, spec))
+
+
+@pytest.mark.parametrize("spec", ["eager", "compile", "plan:each"])
+@pytest.mark.parametrize("name", TRAINING)
+def test_so_it_does_forward_and_backward(name: str, spec: str) -> None:
+    check(spec, *measured(name, spec, Direction.FORWARD_BACKWARD))
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "tf32", "fp16"])
+@pytest.mark.parametrize("name", ["feed-forward-two", "epilogue-gelu", "qkv-one", "decoder-block"])
+def test_every_dtype_is_exact(name: str, dtype: str) -> None:
+    for spec in ("eager", "compile"):
+        check(spec, *measured(name, spec, dtype=dtype))
+
+
+def test_tf32_is_another_precision_than_fp32() -> None:
+    errors = {
+        dtype: measured("matmul", "eager", dtype=dtype)[2].max_abs_error
+        for dtype in ("fp32", "tf32")
+    }
+    assert errors["tf32"] > 20 * errors["fp32"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_eagers_modelled_bytes_are_those_of_one_op_a_kernel(name: str) -> None:
+    prepared, record, _ = measured(name, "eager")
+    planned = planned_bytes(prepared.graph, each_alone([op.name for op in prepared.graph.ops]))
+    read = sum(launch.bytes_read.modelled or 0 for launch in record.launches)
+    written = sum(launch.bytes_written.modelled or 0 for launch in record.launches)
+    assert (read, written) == planned
+
+
+def test_fused_quantizing_moves_fewer_bytes_than_eager_does() -> None:
+    moved = {
+        spec: sum(
+            (launch.bytes_read.modelled or 0) + (launch.bytes_written.modelled or 0)
+            for launch in measured("norm-fp8-row", spec)[1].launches
+        )
+        for spec in ("eager", "compile")
+    }
+    assert moved["compile"] < moved["eager"] / 3
