@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from explorer.model.comparison import Verdict
-from explorer.model.param_sweep import ParameterPoint, ParameterSweep, Series
+from explorer.model.param_sweep import EAGER, ParameterPoint, ParameterSweep, Series
 from explorer.model.param_sweep_words import failure_label, point_words, value_text
 from explorer.model.run import Run
 from explorer.model.sweep_payoff import Payoff, crossovers
@@ -229,7 +229,9 @@ def _line(
     is_log: bool,
 ) -> Line:
     series = sweep.series[number]
-    base = next((i for i, each in enumerate(sweep.series) if each.spec == sweep.baseline), -1)
+    # Eager alone is no baseline, and looks as it does everywhere.
+    plain = sweep.baseline or EAGER
+    base = next((i for i, each in enumerate(sweep.series) if each.spec == plain), -1)
     # The baseline has a look of its own; the others take turns, whatever its place is.
     turn = number - (base >= 0 and number > base)
     is_base = number == base

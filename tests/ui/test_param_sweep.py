@@ -91,6 +91,10 @@ class TestPicture:
         ]
         assert drawn(k_sweep(), Measure.TRAFFIC).pays == ()
 
+    def test_eager_alone_looks_as_it_does_everywhere(self) -> None:
+        alone = [run for run in k_sweep() if run.strategy.name == "eager"]
+        assert [line.color for line in drawn(alone, Measure.TIME).lines] == ["plain"]
+
     def test_a_wrong_result_is_crossed_out(self) -> None:
         runs = k_sweep()
         runs[3] = wrong(runs[3])
