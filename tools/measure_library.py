@@ -2,8 +2,8 @@
 
 ``python tools/measure_library.py OUT [CHAIN...] [--backward] [--leave-out SPEC]``. Each chain is
 run at its default size, and at each of the values that it compares; a recording a chain, a table
-of all of them as ``library.csv``. What is already there is kept, so that it can be called again
-for the rest. Needs no window.
+of all of them as ``library.csv``. Runs that are already there are kept, so that it can be called
+again for the rest. Needs no window.
 """
 
 import argparse
@@ -59,12 +59,11 @@ def main() -> None:
                 continue
             ending = "-backward" if options.backward else ""
             path = options.out / f"{chain.id}{ending}{SUFFIX}"
-            if path.exists():
-                continue
+            there = load_recording(path) if path.exists() else ()
             started_s = time.perf_counter()
             requests = points(chain, direction, options.device, options.timing_s)
-            runs = measure(client, requests, options.leave_out)
-            if runs:
+            runs = [*there, *measure(client, requests, options.leave_out, there)]
+            if len(runs) > len(there):
                 save_recording(path, runs)
             took_s = time.perf_counter() - started_s
             sys.stdout.write(f"{path.name}: {len(runs)} runs, {took_s:.0f} s\n")
@@ -85,16 +84,29 @@ def points(
 
 
 def measure(
-    client: WorkerClient, requests: Iterator[RunRequest], left_out: Sequence[str]
+    client: WorkerClient,
+    requests: Iterator[RunRequest],
+    left_out: Sequence[str],
+    there: Sequence[Run],
 ) -> list[Run]:
-    """Run each request under every strategy that the worker says applies to it."""
+    """Run each request under every strategy that the worker says applies to it.
+
+    Args:
+        client: The worker.
+        requests: Without their strategies.
+        left_out: Specs not to run.
+        there: Runs that need not be made again.
+    """
     display = ProgressDisplay()
     runs: list[Run] = []
     try:
         for request in requests:
             try:
                 specs = applicable(client, request, display)
-                wanted = tuple(spec for spec in specs if spec not in left_out)
+                known = {*left_out, *(run.strategy.spec for run in there if fits(run, request))}
+                wanted = tuple(spec for spec in specs if spec not in known)
+                if not wanted:
+                    continue
                 request = replace(request, strategies=wanted)  # noqa: PLW2901 - the same, complete
                 measurement = Measurement(client, request, display, lambda _runs: None)
                 measurement.measure()
@@ -105,6 +117,12 @@ def measure(
     finally:
         display.close()
     return runs
+
+
+def fits(run: Run, request: RunRequest) -> bool:
+    """Whether a run is one of a request's, and came about."""
+    given = request.parameters.items()
+    return run.error is None and all(run.chain.parameters.get(k) == v for k, v in given)
 
 
 def applicable(
