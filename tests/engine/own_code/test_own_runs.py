@@ -1,0 +1,148 @@
+"""Runs of own code through the session, and of objects through ``explorer.measure``."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import explorer
+from explorer.engine.measure.ceilings import CeilingsStore
+from explorer.engine.session import Session
+from explorer.model.errors import UsageError
+from explorer.model.messages import GraphCaptured, Reply, RunFinished, RunRequest
+from explorer.model.own_code import OwnCode
+from explorer.model.run import Direction, Run
+from tests.engine.own_code.helpers import FUNCTIONS, LAYERS
+
+
+def runs_of(
+    tmp_path: Path,
+    chain: str,
+    own: OwnCode,
+    *strategies: str,
+    direction: Direction = Direction.FORWARD,
+) -> list[Run]:
+    replies: list[Reply] = []
+    Session(CeilingsStore(tmp_path / "ceilings.json")).handle(
+        RunRequest(
+            chain=chain, own=own, strategies=strategies, device="cpu", timing_s=0.01,
+            measure_ceilings=False, direction=direction,
+        ),
+        replies.append,
+    )  # fmt: skip
+    assert any(isinstance(reply, GraphCaptured) for reply in replies)
+    runs = [reply.run for reply in replies if isinstance(reply, RunFinished)]
+    assert [run.error for run in runs] == [None] * len(strategies)
+    return runs
+
+
+def passed(run: Run) -> bool:
+    return run.accuracy is not None and run.accuracy.passed
+
+
+def test_an_eager_run_has_the_launches_of_its_ops_and_the_code(tmp_path: Path) -> None:
+    chain, own = f"{FUNCTIONS}:scores", OwnCode(inputs="x=fp32[64,16] w=fp32[16,16]")
+    [run] = runs_of(tmp_path, chain, own, "eager")
+    assert (run.chain.name, run.chain.title, run.chain.dtype) == (chain, "scores", "fp32")
+    assert run.chain.own == own
+    assert (run.chain.source or "").startswith("def scores(")
+    assert [launch.ops for launch in run.launches] == [("mul",), ("mm",), ("softmax",)]
+    first = run.launches[0]
+    assert (first.bytes_read.modelled, first.bytes_written.modelled) == (4096, 4096)
+    assert passed(run)
+
+
+def test_lines_of_several_files_are_told_apart(tmp_path: Path) -> None:
+    """Both files multiply and add on their third line."""
+    (tmp_path / "inner.py").write_text("\n\ndef f(x): return x * 2 + 1\n")
+    (tmp_path / "outer.py").write_text("import inner\n\ndef g(x): return inner.f(x * 3 + 5)\n")
+    [run] = runs_of(tmp_path, f"{tmp_path}/outer.py:g", OwnCode(inputs="x=fp32[8]"), "eager")
+    assert [op.source_place for op in run.graph.ops] == [
+        "outer.py:3", "outer.py:3", "inner.py:3", "inner.py:3"
+    ]  # fmt: skip
+    assert [launch.ops for launch in run.launches] == [("mul",), ("add",), ("mul2",), ("add2",)]
+
+
+def test_a_function_is_measured_where_it_is() -> None:
+    x = torch.ones(4, 8)
+
+    def doubled(x: torch.Tensor, plus: float = 1.0) -> torch.Tensor:
+        return x * 2 + plus
+
+    [run] = explorer.measure(doubled, (x,), ("eager",), timing_s=0.01)
+    assert run.error is None
+    assert [op.name for op in run.graph.ops] == ["mul", "add"]
+    assert [launch.ops for launch in run.launches] == [("mul",), ("add",)]
+    assert run.chain.title == "doubled"
+    assert passed(run)
+
+
+def test_a_measured_module_stays_as_it_was() -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.BatchNorm1d(8))
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    x = torch.randn(4, 8, requires_grad=True)
+    [run] = explorer.measure(module, {"input": x}, ("eager",), backward=True, timing_s=0.01)
+    assert run.error is None
+    assert run.chain.direction is Direction.FORWARD_BACKWARD
+    assert passed(run)
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+    assert x.grad is None
+    assert all(parameter.grad is None for parameter in module.parameters())
+
+
+def test_what_cannot_be_measured_is_refused() -> None:
+    with pytest.raises(UsageError, match="cannot be called"):
+        explorer.measure(3, (torch.ones(2),))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="no strategy 'fast'"):
+        explorer.measure(torch.relu, (torch.ones(2),), ("fast",))
+
+
+REWRITTEN = {"copy", "slice_scatter", "stack"}
+"""Ops in the place of which Inductor puts others, that do not say where they come from."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "inputs", "init", "training"),
+    [
+        (f"{FUNCTIONS}:scores", "x=fp32[64,16] w=fp32[16,16]", "", False),
+        (f"{FUNCTIONS}:moments", "x=fp32[4,8]", "", False),
+        (f"{LAYERS}:T5LikeNorm", "x=bf16[64,32]", "width=32", False),
+        (f"{LAYERS}:Running", "x=fp32[4,8]", "width=8", True),
+        (f"{LAYERS}:Dropping", "x=fp32[4,8]", "width=8", True),
+        (f"{LAYERS}:ConvNeXtLike", "x=fp32[1,4,8,8]", "channels=4", False),
+        (f"{LAYERS}:ViTLike", "x=fp32[2,4,8]", "width=8 heads=2", False),
+        (f"{LAYERS}:MambaLike", "x=fp32[2,3,4]", "width=4 states=2", False),
+    ],
+    ids=["scores", "moments", "T5LikeNorm", "Running", "Dropping", "ConvNeXtLike", "ViTLike",
+         "MambaLike"],
+)  # fmt: skip
+def test_compiled_and_planned_it_is_as_exact(
+    name: str, inputs: str, init: str, training: bool, tmp_path: Path
+) -> None:
+    own = OwnCode(inputs=inputs, init=init, training=training)
+    runs = runs_of(tmp_path, name, own, "eager", "compile", "plan:all")
+    assert [passed(run) for run in runs] == [True] * 3
+    ops = {op.name for op in runs[0].graph.ops}
+    for run in runs[1:]:
+        launched = {op for launch in run.launches for op in launch.ops}
+        assert ops - REWRITTEN <= launched <= ops
+
+
+@pytest.mark.slow
+def test_forward_and_backward_compile_as_exactly(tmp_path: Path) -> None:
+    own = OwnCode(inputs="x=fp32[2,4,8]", init="width=8 heads=2", training=True)
+    runs = runs_of(
+        tmp_path, f"{LAYERS}:ViTLike", own, "eager", "compile", direction=Direction.FORWARD_BACKWARD
+    )
+    assert [passed(run) for run in runs] == [True, True]
+
+
+@pytest.mark.slow
+def test_broken_code_compiles_in_pieces_and_says_where(tmp_path: Path) -> None:
+    own = OwnCode(inputs="x=fp32[4,8]")
+    eager, compiled = runs_of(tmp_path, f"{LAYERS}:Deciding", own, "eager", "compile")
+    assert passed(eager)
+    assert passed(compiled)
+    assert compiled.compile is not None
+    assert compiled.compile.graph_breaks == eager.graph.breaks

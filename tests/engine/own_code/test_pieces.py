@@ -1,0 +1,54 @@
+"""Code that cannot be captured whole: its pieces, the breaks between them, and what is refused."""
+
+import pytest
+
+from explorer.engine.graph_breaks import read_break
+from explorer.engine.strategies import find_strategy
+from explorer.model.errors import UsageError
+from explorer.model.opgraph import GraphBreak
+from tests.engine.own_code.helpers import LAYERS, captured, eager_passes, ops
+
+DECIDING = (f"{LAYERS}:Deciding", "x=fp32[4,8]")
+
+
+def test_its_ops_are_those_that_run_in_pieces_with_the_breaks_between(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    chosen = captured(*DECIDING)
+    graph = chosen.captured.graph
+    assert ops(chosen) == ["addmm", "sum", "add", "mul", "mul2"]
+    assert [op.piece for op in graph.ops[:2]] == [0, 0]
+    assert graph.ops[2].piece == 1
+    assert [op.source_line for op in graph.ops[:3]] == [
+        "y: torch.Tensor = self.linear(x)", "if y.sum().item() > 1e9:", "y = y + 1"
+    ]  # fmt: skip
+    item, printed = graph.breaks
+    assert item.place == graph.ops[1].source_place
+    assert item.reason == "a number is taken out of a tensor"
+    assert printed.place.startswith("layers.py:")
+    assert printed.reason == "print() is called, which Dynamo cannot trace"
+    assert graph.ops[3].reads == ("add",)
+    assert "step 0" in capfd.readouterr().out
+    assert eager_passes(chosen)
+
+
+def test_a_plan_is_refused_with_the_break() -> None:
+    chosen = captured(*DECIDING)
+    with pytest.raises(UsageError, match=r"breaks at layers.py:\d+: a number is taken out"):
+        find_strategy("plan:all").check_ops(chosen.chain, chosen.parameters, chosen.captured.graph)
+
+
+def test_a_backward_pass_is_refused_with_the_break() -> None:
+    with pytest.raises(UsageError, match=r"breaks at layers.py:\d+: a number is taken out"):
+        captured(*DECIDING, backward=True)
+
+
+def test_a_break_is_read_as_the_innermost_line_of_the_user_and_why() -> None:
+    text = (
+        "Graph break in user code at /t/torch/x.py:9\nGraph Break Reason: Something odd\n"
+        "  Explanation: It is not known how.\n\nUser code traceback:\n"
+        '  File "/u/own.py", line 3, in f\n    g(x)\n  File "/t/torch/x.py", line 9, in g\n    h\n'
+        'Traceback (most recent call last):\n  File "/u/own.py", line 99, in z\n'
+    )
+    found = read_break(text, lambda file: file.startswith("/u/"))
+    assert found == GraphBreak(place="own.py:3", reason="It is not known how")
