@@ -52,7 +52,9 @@ def test_the_mask_is_additive_causal_or_none() -> None:
 
 
 def test_the_chains_of_torchs_attention_operator_are_known_without_torch() -> None:
-    assert {name for name, code in CHAIN_CODE.items() if code.sdpa is not None} == {
+    by_operator = {name for name, code in CHAIN_CODE.items() if code.sdpa is not None}
+    # The block has attention in it, and much else.
+    assert by_operator - {"decoder-block"} == {
         chain.id for chain in CHAINS.values() if chain.is_attention
     }
 

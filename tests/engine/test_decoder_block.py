@@ -118,6 +118,14 @@ def test_a_part_as_written_is_that_part_of_the_whole() -> None:
     torch.testing.assert_close(part, whole[index])
 
 
+def test_attention_by_torchs_operator_is_the_same_block() -> None:
+    prepared = make_ready(chosen(), seed=0)
+    assert CODE.sdpa is not None
+    got = CODE.sdpa(prepared.parameters)(*prepared.inputs.values())
+    assert isinstance(got, torch.Tensor)
+    torch.testing.assert_close(got.double(), llama(in_fp64(prepared.inputs)), rtol=1e-5, atol=1e-5)
+
+
 def test_gradients_are_those_of_llamas_block() -> None:
     prepared = make_ready(chosen(direction=Direction.FORWARD_BACKWARD), seed=0)
     gradients = prepared.results(prepared.caller(prepared.function)())[1:]

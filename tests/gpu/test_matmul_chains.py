@@ -103,6 +103,18 @@ def test_every_dtype_is_exact(name: str, dtype: str) -> None:
         check(spec, *measured(name, spec, dtype=dtype))
 
 
+@pytest.mark.parametrize("direction", list(Direction))
+@pytest.mark.parametrize("spec", ["sdpa", "sdpa:flash", "sdpa:efficient", "sdpa:cudnn"])
+def test_attention_within_the_block_by_torchs_operator(spec: str, direction: Direction) -> None:
+    prepared, record, accuracy = measured("decoder-block", spec, direction)
+    together = ("qk", "scale", "mask", "softmax", "pv")
+    assert together in [launch.ops for launch in record.launches]
+    assert {op.name for op in prepared.graph.ops if not op.is_backward} <= {
+        op for launch in record.launches for op in launch.ops
+    }
+    assert accuracy.passed, accuracy
+
+
 def test_tf32_is_another_precision_than_fp32() -> None:
     errors = {
         dtype: measured("matmul", "eager", dtype=dtype)[2].max_abs_error

@@ -3,7 +3,7 @@
 import functools
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -25,6 +25,8 @@ from explorer.engine.chain_functions.shared import whole_number
 from explorer.engine.prepared import ChainFunction
 from explorer.model.errors import UsageError
 
+Attention = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+"""Takes q, k, v and the causal mask."""
 _ROTARY_BASE = 10_000.0
 """As in the paper (arXiv:2104.09864) and in Llama."""
 
@@ -45,6 +47,7 @@ def decoder_block(
     w_down: torch.Tensor,
     *,
     heads: int,
+    attend: Attention,
 ) -> torch.Tensor:
     """The block; all of its tokens at once.
 
@@ -63,8 +66,9 @@ def decoder_block(
         w_up: Makes what is let through.
         w_down: ``[features, hidden]``.
         heads: Attention heads.
+        attend: How attention is computed.
     """
-    h = with_attention(x, w_norm1, w_q, w_k, w_v, cos, sin, mask, w_o, heads=heads)
+    h = with_attention(x, w_norm1, w_q, w_k, w_v, cos, sin, mask, w_o, heads=heads, attend=attend)
     return with_feed_forward(h, w_norm2, w_gate, w_up, w_down)
 
 
@@ -80,6 +84,7 @@ def with_attention(
     w_o: torch.Tensor,
     *,
     heads: int,
+    attend: Attention,
 ) -> torch.Tensor:
     """The block's first half; for the arguments see :func:`decoder_block`."""
     squares = x.pow(2)
@@ -106,14 +111,35 @@ def with_attention(
     turned = torch.cat((turned, first), dim=-1)
     turned = turned * sin
     k = straight + turned
+    y = attend(q, k, v, mask)
+    y = y.transpose(1, 2).flatten(2)
+    y = y @ w_o
+    return x + y
+
+
+def written_out(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor
+) -> torch.Tensor:
+    """Attention as in the textbook.
+
+    Args:
+        q: ``[batch, heads, seq_len, head_dim]``, as are ``k``, ``v`` and the result.
+        k: Keys.
+        v: Values.
+        mask: ``[seq_len, seq_len]``, added to the scores of every head.
+    """
     s = q @ k.transpose(-2, -1)
     s = s * scale_of(q)
     s = s + mask
     p = torch.softmax(s, dim=-1)
-    y = p @ v
-    y = y.transpose(1, 2).flatten(2)
-    y = y @ w_o
-    return x + y
+    return p @ v
+
+
+def by_operator(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, _mask: torch.Tensor
+) -> torch.Tensor:
+    """The same by torch's own operator, which knows the causal mask without reading it."""
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
 def with_feed_forward(
@@ -221,7 +247,16 @@ def make_inputs(parameters: Parameters, device: torch.device, seed: int) -> dict
 
 def make_function(parameters: Parameters) -> ChainFunction:
     """The chain with the heads of these parameters."""
-    return functools.partial(decoder_block, heads=_settings(parameters).heads)
+    return _with(parameters, written_out)
+
+
+def make_sdpa(parameters: Parameters) -> ChainFunction:
+    """The chain with attention by ``scaled_dot_product_attention``; takes the same inputs."""
+    return _with(parameters, by_operator)
+
+
+def _with(parameters: Parameters, attend: Attention) -> ChainFunction:
+    return functools.partial(decoder_block, heads=_settings(parameters).heads, attend=attend)
 
 
 def reference(parameters: Parameters, inputs: Inputs, max_bytes: int) -> Iterator[ReferenceSlice]:
@@ -298,7 +333,8 @@ def slice_as_written(
     assert isinstance(batch, int)
     x, *others = inputs.values()
     heads = _settings(parameters).heads
-    return decoder_block(x[batch : batch + 1], *others, heads=heads)[0, part]
+    block = decoder_block(x[batch : batch + 1], *others, heads=heads, attend=written_out)
+    return block[0, part]
 
 
 def differentiated(parameters: Parameters) -> tuple[str, ...]:
@@ -316,4 +352,5 @@ CODE = ChainCode(
     reference=reference,
     slice_as_written=slice_as_written,
     differentiated=differentiated,
+    sdpa=make_sdpa,
 )

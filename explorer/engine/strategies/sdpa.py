@@ -251,6 +251,9 @@ def _reason(messages: list[str]) -> str:
 def _peak(choice: _Choice | None) -> PeakRule:
     def rule(parameters: Mapping[str, Scalar], device: torch.device) -> PeakFamily:
         """Where no fused kernel takes the case, torch computes it op by op, and in fp32."""
+        if "head_dim" not in parameters:
+            # Attention is only a part of the chain, and the rest of it runs op by op.
+            return PeakFamily.EAGER
         if choice is not None:
             is_math = choice.backend is SDPBackend.MATH
             return PeakFamily.UPCAST if is_math else PeakFamily.FUSED
