@@ -198,6 +198,14 @@ class Chain:
             return kept
         return kept[: cast("int", parameters[self.length_parameter])]
 
+    @property
+    def deciding(self) -> frozenset[str]:
+        """The parameters that decide which ops there are."""
+        if self.ops_for is not None:
+            return frozenset(parameter.name for parameter in self.parameters)
+        by_length = () if self.length_parameter is None else (self.length_parameter,)
+        return frozenset((*(name for name, _, _ in self.skipped_ops), *by_length))
+
     def _choice_with(self, op: str, parameters: Mapping[str, Scalar]) -> str:
         """The parameter of which another choice brings an op, empty if none does alone."""
         return next(

@@ -179,14 +179,11 @@ def _settings_of(run: Run, state: State) -> Mapping[str, Scalar]:
     """The settings to take over from a run: all on a like device, else what decides on its ops."""
     chain = CHAINS[run.chain.name]
     known = {parameter.name for parameter in chain.parameters}
-    deciding = {name for name, _, _ in chain.skipped_ops}
-    if chain.length_parameter is not None:
-        deciding.add(chain.length_parameter)
     is_like = run.device.kind is state.device_kind
     return {
         name: value
         for name, value in run.chain.parameters.items()
-        if name in known and (is_like or name in deciding)
+        if name in known and (is_like or name in chain.deciding)
     }
 
 

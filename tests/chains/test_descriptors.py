@@ -59,6 +59,20 @@ def test_what_an_op_is_skipped_for_exists(chain: Chain) -> None:
         assert op in [each.name for each in chain.all_ops]
 
 
+@pytest.mark.parametrize(
+    ("chain", "deciding"),
+    [
+        ("attention", {"mask", "dropout"}),
+        ("elementwise", {"k"}),
+        ("rmsnorm", set()),
+        ("rmsnorm-fp8", {"dtype", "scale"}),
+        ("adam-list", {"layers", "hidden", "dtype", "optimizer", "implementation"}),
+    ],
+)
+def test_which_parameters_decide_on_the_ops(chain: str, deciding: set[str]) -> None:
+    assert find_chain(chain).deciding == deciding
+
+
 @EVERY_CHAIN
 def test_dtypes_have_a_size(chain: Chain) -> None:
     for parameter in chain.parameters:

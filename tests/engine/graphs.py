@@ -14,9 +14,10 @@ from explorer.engine.partition import Partition, PiecewiseCall
 from explorer.engine.prepare import ChosenChain, capture_chain, make_ready
 from explorer.engine.prepared import Prepared
 from explorer.model.fusion import FusionPlan, plan_of
+from explorer.model.run import Scalar
 
 CPU = torch.device("cpu")
-SMALL = {
+SMALL: dict[str, dict[str, Scalar]] = {
     "attention": {"heads": 2, "seq_len": 64, "head_dim": 16},
     "attention-scores": {"heads": 2, "seq_len": 64},
     "rotary": {"batch": 1, "heads": 2, "seq_len": 16, "head_dim": 8},
