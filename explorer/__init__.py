@@ -99,7 +99,7 @@ def measure(
     """Measure a function or module in this process.
 
     The runs are those of ``kernel-explorer run``: launches, bytes, times, memory, accuracy. They
-    can be saved with ``explorer.recording.save`` and opened in the window. A module keeps its
+    can be saved with ``explorer.recording.save_recording`` and opened in the window. A module keeps its
     parameters, its mode and its dtype; buffers and inputs are copied, since calls may change them.
 
     Args:
