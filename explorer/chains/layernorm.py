@@ -22,7 +22,8 @@ LAYERNORM = Chain(
     family=Family.NORMALISATION,
     look_at=(
         "A row is summed up twice, and the second sum waits for the first; a kernel that keeps its "
-        "row on the chip still reads x only once, and one that cannot reads it again for each sum."
+        "row on the chip still reads x only once, while one without room for it has to read x "
+        "again for each sum."
     ),
     formula="(x − mean(x)) / √(mean((x − mean(x))²) + ε) · w + b",
     parameters=(ROWS, COLUMNS, float_dtype("Type of x, w and b.")),

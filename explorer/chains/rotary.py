@@ -11,8 +11,8 @@ ROTARY = Chain(
     title="Rotary embedding",
     family=Family.ATTENTION,
     look_at=(
-        "Three multiplications and an addition an element, spread over five kernels; "
-        "turning the halves round is not arithmetic at all, and fused it is only another address."
+        "Two multiplications and an addition an element, spread over five kernels; putting the "
+        "halves the other way round is no arithmetic at all, and fused it is only another address."
     ),
     formula="x · cos + [−x₂, x₁] · sin,  x = [x₁, x₂]",
     parameters=(

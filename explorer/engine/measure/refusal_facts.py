@@ -152,6 +152,9 @@ class ScheduledGraph:
         yield from self._calls(a, b, first, second)
         if a.device != b.device:
             yield RefusalReason.OTHER_SIZE, f"{first} runs on {a.device}, {second} on {b.device}"
+        for name, node, other in ((first, a, second), (second, b, first)):
+            if node.kind is NodeKind.NOTHING and self._is_joined(name):
+                yield RefusalReason.OTHER_SIZE, _JOINED.format(name=name, other=other)
         if a.kind is not NodeKind.COMPUTED or b.kind is not NodeKind.COMPUTED:
             return
         if not self._touch(a, b):
@@ -230,6 +233,9 @@ class ScheduledGraph:
     def _is_matmul(self, op: str) -> bool:
         return op in self.ops and self.ops[op].kind is OpKind.MATMUL
 
+    def _is_joined(self, op: str) -> bool:
+        return op in self.ops and self.ops[op].aten == "aten.cat.default"
+
     def _is_softmax(self, op: str) -> bool:
         return op in self.ops and self.ops[op].aten.split(".")[1:2][0] in _SOFTMAX
 
@@ -278,6 +284,9 @@ _LIBRARY = (
 _CALLED = (
     "{name} is called as it is{call}: the compiler has no code of its own for it that could take "
     "{other} along"
+)
+_JOINED = (
+    "{name} is written part by part, in loops over one part each, and {other} goes over the whole"
 )
 _ONLINE_AFTER = (
     "{second} needs whole rows, and the matmul {first} makes its result in tiles: one kernel for "

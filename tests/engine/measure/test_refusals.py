@@ -82,6 +82,22 @@ def test_ops_over_other_numbers_of_elements_do_not_fit() -> None:
     assert "6400" in found.sentence or "100 × 64" in found.sentence
 
 
+def swapped(x: torch.Tensor) -> torch.Tensor:
+    first, second = x.chunk(2, dim=-1)
+    joined = torch.cat((second, first), dim=-1)
+    return joined * x
+
+
+def test_what_is_joined_is_written_part_by_part_on_a_cpu() -> None:
+    found = compiled(swapped, "join product", (96, 64)).between("join", "product")
+
+    assert found.reason is RefusalReason.OTHER_SIZE
+    assert found.sentence == (
+        "join is written part by part, in loops over one part each, and product goes over the "
+        "whole."
+    )
+
+
 def running_sum(x: torch.Tensor) -> torch.Tensor:
     doubled = x * 2.0
     summed = torch.cumsum(doubled, 0)
