@@ -7,10 +7,19 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from explorer.model.errors import UsageError
 
 _CONFIG = "config"
+_BASES_OF_CONFIGS = ("PretrainedConfig", "PreTrainedConfig")
+"""What Hugging Face derives every config from; renamed in its release 5."""
+_IMPLEMENTATIONS, _AS_WRITTEN = ("_attn_implementation", "_experts_implementation"), "eager"
+"""By these Hugging Face's modules choose how to attend and to run experts: here as written."""
+_STANDARD_DEVIATION = 0.02
+"""Of parameters that a constructor gives no values; what Hugging Face's models start from."""
+_EMPTY = (torch.ops.aten.empty, torch.ops.aten.empty_like, torch.ops.aten.empty_strided,
+          torch.ops.aten.new_empty)  # fmt: skip
 _KINDS_OF_ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -89,6 +98,29 @@ def _fake(tensor: torch.Tensor) -> torch.Tensor:
     return made
 
 
+class FillingEmpty(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch has no hints there
+    """Has memory that nothing is written to hold small random numbers, and so the same each time.
+
+    A module may leave it to its model to give its parameters values, as Hugging Face's experts do.
+    """
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Carry an operator out, and fill what it leaves empty."""
+        made = func(*args, **(kwargs or {}))
+        if func.overloadpacket in _EMPTY:
+            if made.is_floating_point() and made.dtype.itemsize > 1:
+                made.normal_(0, _STANDARD_DEVIATION)
+            else:
+                made.zero_()
+        return made
+
+
 def convert(
     module: torch.nn.Module, device: torch.device | None, dtype: torch.dtype | None
 ) -> None:
@@ -148,9 +180,9 @@ def _made_config(owner: type, parameter: inspect.Parameter, values: Mapping[str,
         config = found(**values)
     except TypeError as error:
         raise UsageError(f"{found.__name__} cannot be made from --init: {error}.") from error
-    if getattr(config, "_attn_implementation", "eager") is None:
-        # Hugging Face's modules choose how to attend by it: the code as it is written.
-        config._attn_implementation = "eager"
+    for choice in _IMPLEMENTATIONS:
+        if getattr(config, choice, _AS_WRITTEN) is None:
+            setattr(config, choice, _AS_WRITTEN)
     return config
 
 
@@ -162,8 +194,11 @@ def _config_class(owner: type, parameter: inspect.Parameter) -> type | None:
         for key, value in vars(module).items():
             if isinstance(value, type) and key.endswith("Config"):
                 candidates.setdefault(key, value)
-    if name in candidates and name != "PretrainedConfig":
+    if name in candidates and name not in _BASES_OF_CONFIGS:
         return candidates[name]
+    # A part of a model takes the config of a part, not the one that is made of several.
+    parts = [key for key, value in candidates.items() if not getattr(value, "sub_configs", None)]
+    parts = parts or list(candidates)
 
     def common(key: str) -> int:
         alike = 0
@@ -173,8 +208,8 @@ def _config_class(owner: type, parameter: inspect.Parameter) -> type | None:
             alike += 1
         return alike
 
-    fitting = [key for key in candidates if common(key) == len(key.removesuffix("Config"))]
-    best = max(fitting or candidates, key=common, default=None)
+    fitting = [key for key in parts if common(key) == len(key.removesuffix("Config"))]
+    best = max(fitting or parts, key=common, default=None)
     return None if best is None or not common(best) else candidates[best]
 
 

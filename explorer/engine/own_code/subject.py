@@ -32,7 +32,7 @@ from explorer.engine.own_code.arguments import (
     random_tensor,
 )
 from explorer.engine.own_code.calm import Calm, calm_of
-from explorer.engine.own_code.construct import constructor_arguments, convert, copied
+from explorer.engine.own_code.construct import FillingEmpty, constructor_arguments, convert, copied
 from explorer.engine.own_code.errors import IsOwn, told_by_line
 from explorer.engine.own_code.load import Target, load_target
 from explorer.engine.own_code.pieces import capture_pieces
@@ -337,7 +337,7 @@ def _made(found: Any, init: Mapping[str, Any], device: torch.device, *, is_fake:
     values = {name: plain(value) for name, value in init.items()}
     if isinstance(found, type):
         arguments = constructor_arguments(found, values)
-        with torch.device(device):
+        with torch.device(device), FillingEmpty():  # type: ignore[no-untyped-call]
             made = found(**arguments)
         convert(made, device, None)
         return made
