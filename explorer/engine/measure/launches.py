@@ -40,7 +40,7 @@ from explorer.engine.measure.trace import (
     GpuEvent,
     common_axis,
     names,
-    place_in,
+    places_of,
     trace,
     trace_calls,
 )
@@ -164,22 +164,22 @@ class _Recorder:
         except InternalMovedError as error:
             self.warnings.append(f"Only names and times of the launches are known: {error}")
             return self._result(traced_alone(events, slots), None, Counters(sentence=_NOT_RECORDED))
-        offset = place_in(names(events), names(labelled)) if labelled else None
-        if recorded is None or offset is None:
+        places = places_of(events, labelled)
+        if recorded is None or places is None:
             if recorded is not None:
                 self._say_what_differs(labelled, events)
             return self._result(traced_alone(events, slots), None, Counters(sentence=_NOT_RECORDED))
-        before, behind = [None] * offset, [None] * (len(events) - offset - len(labelled))
-        calls = [*before, *(event.call for event in labelled), *behind]
+        made_by = dict(zip(places, (event.call for event in labelled), strict=True))
+        calls = [made_by.get(place) for place in range(len(events))]
         launches = on_gpu(events, slots, calls, recorded.launches())
         bare = _launch_by_launch(twin) if is_compiled else twin
         if counters is None:
             return self._result(launches, recorded, Counters(sentence=_NOT_ASKED), calls)
         replay = self.call if any(event.in_graph for event in events) else None
         counted = count_launches(counters, bare, replay)
-        places = [offset + i for i, event in enumerate(labelled) if event.is_kernel]
-        if len(counted.ranges) == len(places):
-            launches = with_counts(launches, dict(zip(places, counted.ranges, strict=True)))
+        kernels = [p for p, event in zip(places, labelled, strict=True) if event.is_kernel]
+        if len(counted.ranges) == len(kernels):
+            launches = with_counts(launches, dict(zip(kernels, counted.ranges, strict=True)))
         launches = with_counts(launches, _beside(events, counted))
         return self._result(launches, recorded, counted.counters, calls)
 

@@ -192,6 +192,22 @@ def place_in(longer: Sequence[str], shorter: Sequence[str]) -> int | None:
     return None
 
 
+def places_of(events: Sequence[GpuEvent], twin: Sequence[GpuEvent]) -> tuple[int, ...] | None:
+    """Where the launches of a twin stand among those of a call; None where that is not certain.
+
+    They stand in a row, with what the call launches beside them before and behind. A call that
+    replays several CUDA graphs has copies into a graph's memory before each of them: there the
+    graphs' own launches have to be the twin's.
+    """
+    if not twin:
+        return None
+    offset = place_in(names(events), names(twin))
+    if offset is not None:
+        return tuple(range(offset, offset + len(twin)))
+    inside = tuple(place for place, event in enumerate(events) if event.in_graph)
+    return inside if names([events[place] for place in inside]) == names(twin) else None
+
+
 class _Labels:
     """The labelled ranges of each thread, to be looked up by time."""
 

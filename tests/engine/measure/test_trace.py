@@ -4,10 +4,12 @@ from typing import Any
 
 from explorer.engine.measure.recorder import LABEL
 from explorer.engine.measure.trace import (
+    GpuEvent,
     common_axis,
     kernel_names,
     names,
     place_in,
+    places_of,
     read_events,
     split_evenly,
 )
@@ -140,3 +142,20 @@ def test_equal_calls_are_told_apart() -> None:
 def test_unequal_calls_are_not_split() -> None:
     events = read_events([gpu(name, place, 0.5, place) for place, name in enumerate("abbaab")])
     assert split_evenly(events, 3) == []
+
+
+def in_a_row(*launched: tuple[str, bool]) -> list[GpuEvent]:
+    """Events one after the other: a name, and whether a CUDA graph launched it."""
+    return [
+        GpuEvent(name=name, is_kernel=True, start_us=float(i), duration_us=1.0, in_graph=inside)
+        for i, (name, inside) in enumerate(launched)
+    ]
+
+
+def test_the_launches_of_several_graphs_stand_among_the_copies_before_each() -> None:
+    twin = in_a_row(("forward", False), ("backward", False))
+    replayed = in_a_row(("copy", False), ("forward", True), ("copy", False), ("backward", True))
+    assert places_of(replayed, twin) == (1, 3)
+    assert places_of(replayed[1:2], twin[:1]) == (0,)
+    assert places_of(in_a_row(("forward", True), ("copy", True), ("backward", True)), twin) is None
+    assert places_of(replayed, []) is None
