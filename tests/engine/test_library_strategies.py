@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from explorer.chains import CHAINS
-from explorer.engine.measure.launches import record_launches
+from explorer.engine.measure.launches import LaunchRecord, record_launches
 from explorer.engine.prepare import prepare
 from explorer.engine.prepared import Prepared
 from explorer.engine.strategies import Case, find_strategy
@@ -64,17 +64,20 @@ def test_torchs_own_operator_gives_the_chains_results(chain_id: str, direction: 
         torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
 
 
-def ops_by_launch(prepared: Prepared) -> dict[str, tuple[str, ...]]:
+def recorded(prepared: Prepared) -> LaunchRecord:
     strategy = find_strategy("torch")
     built = strategy.build(prepared)
-    record = record_launches(
+    return record_launches(
         built.call,
         prepared=prepared,
         strategy=strategy.info(),
         counters=None,
         library=built.library,
     )
-    return {launch.kernel: launch.ops for launch in record.launches}
+
+
+def ops_by_launch(prepared: Prepared) -> dict[str, tuple[str, ...]]:
+    return {launch.kernel: launch.ops for launch in recorded(prepared).launches}
 
 
 def test_one_operator_carries_out_the_whole_of_each_pass() -> None:
@@ -106,6 +109,15 @@ def test_the_fused_optimizer_is_one_launch_that_updates_in_place() -> None:
     [(kernel, ops)] = ops_by_launch(prepared).items()
     assert kernel == "aten._fused_adam_.default"
     assert ops == tuple(op.name for op in prepared.graph.ops)
+
+
+def test_the_fused_optimizer_writes_no_gradients() -> None:
+    prepared = prepare("adam", {"elements": 1000}, CPU)
+    [launch] = recorded(prepared).launches
+    moved = {a.tensor: (a.bytes_read, a.bytes_written) for a in launch.accesses}
+    assert {name: moved[name] for name in "pgmv"} == {
+        "p": (4000, 4000), "g": (4000, 0), "m": (4000, 4000), "v": (4000, 4000),
+    }  # fmt: skip
 
 
 def test_what_torch_computes_op_by_op_on_a_cpu_is_said() -> None:
