@@ -1,11 +1,14 @@
 """The chains beside attention on a real GPU: their launches, bytes and memory."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 import pytest
 import torch
 
+from explorer.engine.chain_functions import CHAIN_CODE
+from explorer.engine.comparison import Comparison
 from explorer.engine.cupti.counters import DramCounters
 from explorer.engine.fitting import estimate
 from explorer.engine.measure.launches import LaunchRecord, record_launches
@@ -25,10 +28,29 @@ pytestmark = [
     # torch's own modules use what torch deprecates.
     pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning"),
 ]
+GPU = torch.device("cuda", 0)
 
-CHAINS = ("rmsnorm", "residual-rmsnorm", "layernorm-gelu", "swiglu", "adam", "elementwise")
-REDUCTIONS = {"mean", "layernorm"}
-SPECS = ("eager", "compile")
+CHAINS = (
+    "rmsnorm", "residual-rmsnorm", "layernorm", "residual-layernorm", "layernorm-gelu",
+    "bias-gelu", "swiglu", "geglu", "rotary", "adam", "elementwise",
+)  # fmt: skip
+EAGER_CHAINS = ("bias-dropout-residual", "cross-entropy")
+"""Compiled they have more than one launch, or a seed as well: see the end of this file."""
+REDUCTIONS = {"mean", "variance", "max", "sum", "layernorm"}
+CASES = [
+    *((chain, spec) for chain in CHAINS for spec in ("eager", "compile")),
+    *((chain, "eager") for chain in EAGER_CHAINS),
+]
+SMALL: dict[str, dict[str, object]] = {
+    "layernorm": {"rows": 257, "columns": 1031},
+    "residual-layernorm": {"rows": 257, "columns": 1031},
+    "bias-gelu": {"rows": 257, "columns": 1031, "gelu": "exact"},
+    "bias-dropout-residual": {"rows": 257, "columns": 1031},
+    "geglu": {"rows": 257, "columns": 1031},
+    "rotary": {"batch": 2, "heads": 3, "seq_len": 127, "head_dim": 64},
+    "cross-entropy": {"rows": 257, "vocabulary": 5003},
+}
+"""Odd sizes, at which every strategy runs."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +80,14 @@ class Case:
 
 @pytest.fixture(
     scope="module",
-    params=[(chain, spec) for chain in CHAINS for spec in SPECS],
+    params=CASES,
     ids="-".join,
 )
 def case(request: pytest.FixtureRequest) -> Iterator[Case]:
     if not torch.cuda.is_available():
         pytest.skip("torch sees no CUDA device")
     chain, spec = request.param
-    device = torch.device("cuda", 0)
-    chosen = capture_chain(chain, {}, device)
+    chosen = capture_chain(chain, {}, GPU)
     prepared = make_ready(chosen, seed=0)
     strategy = find_strategy(spec)
     with observing_compilation() as observation:
@@ -79,7 +100,7 @@ def case(request: pytest.FixtureRequest) -> Iterator[Case]:
             counters=counters,
             observation=observation if strategy.compiles else None,
         )
-    peak = measure_peak(built.call, device=device).peak_bytes
+    peak = measure_peak(built.call, device=GPU).peak_bytes
     yield Case(spec=spec, chosen=chosen, prepared=prepared, record=record, peak_bytes=peak)
     built.close()
     torch.cuda.empty_cache()
@@ -87,8 +108,8 @@ def case(request: pytest.FixtureRequest) -> Iterator[Case]:
 
 def test_kinds_do_not_depend_on_the_release_of_torch(case: Case) -> None:
     for op in case.prepared.graph.ops:
-        expected = OpKind.REDUCTION if op.name in REDUCTIONS else OpKind.ELEMENTWISE
-        assert op.kind is expected, op.name
+        kinds = dict.fromkeys(REDUCTIONS, OpKind.REDUCTION) | {"dropout": OpKind.RANDOM}
+        assert op.kind is kinds.get(op.name, OpKind.ELEMENTWISE), op.name
 
 
 def test_updates_are_found_by_this_release_too(case: Case) -> None:
@@ -131,3 +152,64 @@ def test_the_peak_lies_under_its_estimate(case: Case) -> None:
     strategy = find_strategy(case.spec)
     estimated = estimate(case.prepared.graph, strategy, case.chosen)
     assert case.peak_bytes <= estimated
+
+
+def launches_of(prepared: Prepared, spec: str) -> list[Launch]:
+    strategy = find_strategy(spec)
+    with observing_compilation() as observation:
+        built = strategy.build(prepared)
+    with closing(built):
+        record = record_launches(
+            built.call,
+            prepared=prepared,
+            strategy=strategy.info(built.backend),
+            counters=None,
+            observation=observation if strategy.compiles else None,
+        )
+    return [launch for launch in record.launches if launch.ops and not launch.is_helper]
+
+
+def bytes_of(launches: list[Launch]) -> tuple[int, int]:
+    read = sum(launch.bytes_read.modelled or 0 for launch in launches)
+    return read, sum(launch.bytes_written.modelled or 0 for launch in launches)
+
+
+def test_fused_dropout_moves_what_the_plan_does_but_for_its_seed() -> None:
+    prepared = make_ready(capture_chain("bias-dropout-residual", {}, GPU), seed=0)
+    ops = [op.name for op in prepared.graph.ops]
+    [fused] = launches_of(prepared, "compile")
+    assert list(fused.ops) == ops
+    read, written = planned_bytes(prepared.graph, all_in_one(ops))
+    moved = bytes_of([fused])
+    assert read <= moved[0] <= read + 64
+    assert moved[1] == written
+
+
+def test_the_compiled_loss_reads_the_logits_once_or_twice_and_writes_no_tensor_like_them() -> None:
+    prepared = make_ready(capture_chain("cross-entropy", {}, GPU), seed=0)
+    launches = launches_of(prepared, "compile")
+    carried = {op for launch in launches for op in launch.ops}
+    assert carried == {op.name for op in prepared.graph.ops}
+    logits = prepared.graph.tensor("logits").n_bytes
+    read, written = bytes_of(launches)
+    assert logits <= read <= 2.01 * logits
+    assert written < logits / 100
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16", "fp16"])
+@pytest.mark.parametrize("spec", ["compile", "plan:each", "plan:all"])
+@pytest.mark.parametrize("chain", SMALL)
+def test_odd_sizes_are_exact_in_every_dtype(chain: str, spec: str, dtype: str) -> None:
+    chosen = capture_chain(chain, {**SMALL[chain], "dtype": dtype}, GPU)
+    prepared = make_ready(chosen, seed=0)
+    comparison = Comparison(prepared, CHAIN_CODE[chain])
+    comparison.measure_eager(whole=True)
+    strategy = find_strategy(spec)
+    with closing(strategy.build(prepared)) as built:
+        checks = comparison.distribution(built)
+        plan = built.plan
+    accuracy = comparison.judge(comparison.errors(strategy, plan), checks)
+    assert accuracy.passed, accuracy
+    assert accuracy.coverage == 1.0
+    assert bool(checks) == comparison.is_random
+    assert all(check.passed for check in checks), checks

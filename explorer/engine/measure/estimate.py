@@ -28,6 +28,7 @@ _THREAD_BYTES = 2 << 20
 _PERSISTENT_ROW = 1024
 """Rows up to this length Inductor reduces in one piece, and keeps nothing of them in memory."""
 _ALIGNED_BYTES = 16
+_JOINING, _AVERAGING = "aten.cat.default", "aten.mean."
 _PADDED_TIMES = 2.5
 """Padded copies of a matmul's operands, and trying whether padding pays: 2.3 times the tensors
 while compiling and 1.5 times in a call were measured on an H200."""
@@ -129,9 +130,8 @@ def _eager_peak(graph: OpGraph, *, on_cuda: bool) -> int:
     for i, op in enumerate(graph.ops):
         held |= _made(op, tensors)
         now = _held_bytes(held, tensors)
-        if op.kind is OpKind.RANDOM and not on_cuda:
-            # There the random numbers are a tensor of their own while the op runs.
-            now += tensors[op.writes[0]].n_bytes
+        if not on_cuda:
+            now += _cpu_scratch(op, tensors)
         peak = max(peak, now)
         assigned = _ASSIGNED.match(op.source_line or "")
         if op.is_backward:
@@ -147,6 +147,19 @@ def _eager_peak(graph: OpGraph, *, on_cuda: bool) -> int:
             or tensors[name].role is TensorRole.OUTPUT
         }
     return peak
+
+
+def _cpu_scratch(op: Op, tensors: dict[str, Tensor]) -> int:
+    """What eager holds on a CPU while an op runs, beside what it reads and writes."""
+    if op.kind is OpKind.RANDOM:
+        # The random numbers are a tensor of their own.
+        return tensors[op.writes[0]].n_bytes
+    if op.aten.startswith(_AVERAGING):
+        averaged = tensors[op.reads[0]]
+        if BYTES_PER_ELEMENT[averaged.dtype] < _FP32_BYTES:
+            # It is widened as a whole before it is summed up.
+            return _FP32_BYTES * math.prod(averaged.shape)
+    return 0
 
 
 def _gradient_functions(graph: OpGraph) -> Iterator[tuple[int, int]]:
@@ -230,10 +243,11 @@ def _has_odd_matmul(graph: OpGraph) -> bool:
 
 
 def _compiled_own_bytes(ops: tuple[Op, ...], graph: OpGraph, *, on_cuda: bool) -> int:
-    """Buffers that Inductor makes for itself where a reduction is in the group.
+    """Buffers that Inductor makes for itself within a group.
 
-    On a GPU that is an fp32 random number an element, where the rows are too long to be reduced
-    in one piece. On a CPU it is the reduction's elements in fp32, unless that is what they are.
+    With a reduction on a GPU that is an fp32 random number an element, where the rows are too long
+    to be reduced in one piece. On a CPU it is the reduction's elements in fp32, unless that is what
+    they are; and what is concatenated, which is written there part by part.
     """
     reduced = [graph.tensor(op.writes[0]) for op in ops if op.kind is OpKind.REDUCTION]
     if on_cuda:
@@ -242,6 +256,7 @@ def _compiled_own_bytes(ops: tuple[Op, ...], graph: OpGraph, *, on_cuda: bool) -
         results = [graph.tensor(op.writes[0]) for op in ops if op.kind is OpKind.RANDOM]
     else:
         results = [t for t in reduced if BYTES_PER_ELEMENT[t.dtype] < _FP32_BYTES]
+        results += [graph.tensor(op.writes[0]) for op in ops if op.aten == _JOINING]
     return sum(_FP32_BYTES * math.prod(result.shape) for result in results)
 
 

@@ -68,6 +68,8 @@ EAGER_BYTES: dict[str, list[tuple[int, int]]] = {
     "elementwise": [(FLAT, FLAT)] * K,
 }  # fmt: skip
 """Read and written by each op alone."""
+ALIKE = ("layernorm", "residual-layernorm", "bias-gelu", "geglu")
+"""Chains that a compiler sees little new in beside the others."""
 EVERY_CHAIN = pytest.mark.parametrize("chain", SETTINGS)
 
 
@@ -122,7 +124,10 @@ def test_eager_launches_one_kernel_an_op_with_the_bytes_counted_by_hand(chain: s
     assert (read, written + unused) == tuple(map(sum, zip(*moved, strict=True)))
 
 
-@EVERY_CHAIN
+@pytest.mark.parametrize(
+    "chain",
+    [pytest.param(chain, marks=[pytest.mark.slow] if chain in ALIKE else []) for chain in SETTINGS],
+)
 def test_compiled_launches_carry_out_every_op_on_named_tensors(chain: str) -> None:
     prepared = small(chain)
     found = record(prepared, "compile")

@@ -113,13 +113,25 @@ def test_no_more_is_held_by_compiled_code(settings: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 @pytest.mark.parametrize(
-    "chain", ["rmsnorm", "residual-rmsnorm", "layernorm-gelu", "swiglu", "adam", "elementwise"]
-)
+    "chain",
+    [
+        "rmsnorm", "residual-rmsnorm", "layernorm", "residual-layernorm", "layernorm-gelu",
+        "bias-gelu", "bias-dropout-residual", "swiglu", "geglu", "rotary", "cross-entropy",
+        "adam", "elementwise",
+    ],
+)  # fmt: skip
 def test_no_more_is_held_by_other_chains(chain: str, dtype: str) -> None:
     assert_held("eager", chain, {"dtype": dtype})
 
 
-@pytest.mark.parametrize("chain", ["residual-rmsnorm", "adam"])
+@pytest.mark.parametrize(
+    "chain",
+    [
+        "residual-rmsnorm", "rotary", "adam",
+        pytest.param("cross-entropy", marks=pytest.mark.slow),
+        pytest.param("layernorm", marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
 def test_no_more_is_held_by_other_chains_compiled(chain: str) -> None:
     assert_held("compile", chain, {})
 
