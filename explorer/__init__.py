@@ -98,9 +98,9 @@ def measure(
 ) -> "list[Run]":
     """Measure a function or module in this process.
 
-    The runs are those of ``kernel-explorer run``: launches, bytes, times, memory, accuracy. They
-    can be saved with ``explorer.recording.save_recording`` and opened in the window. A module keeps its
-    parameters, its mode and its dtype; buffers and inputs are copied, since calls may change them.
+    The runs are those of ``kernel-explorer run``: launches, bytes, times, memory, accuracy;
+    ``explorer.recording.save_recording`` saves them for the window. A module keeps its parameters,
+    its mode and its dtype; buffers and inputs are copied, since calls may change them.
 
     Args:
         fn: A function, or an instance of ``torch.nn.Module``.
