@@ -94,6 +94,7 @@ def paint_window(painter: QPainter, rect: QRectF, shot: Shot) -> None:
         # What the next run would be is of the same chain in a picture, which runs nothing.
         if chain.name in CHAINS:
             store.choose_chain(chain.name)
+            store.set_direction(chain.direction)
         elif is_own(chain.name):
             with suppress(UsageError):
                 store.open_own(chain.name, chain.own or OwnCode())
