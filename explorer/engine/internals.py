@@ -24,6 +24,9 @@ PLACES: dict[str, str] = {
     "torch._inductor.codegen.cpp:KernelGroup.call_kernel": "to see C++ functions made",
     "torch._inductor.graph:GraphLowering.compile_to_module": "to see code generated",
     "torch._inductor.virtualized:V": "to know which graph code is generated from",
+    "torch._inductor.codegen.triton:TritonScheduling.define_kernel": (
+        "to know the nodes of kernels that Inductor does not mark"
+    ),
     "torch._inductor.scheduler:fusion_log": "to know why ops were not fused",
     "torch._inductor.debug:_inductor_triton_kernel_to_post_grad_node_info": (
         "to know which nodes a kernel computes"
@@ -39,6 +42,7 @@ PLACES: dict[str, str] = {
     "torch._subclasses.fake_tensor:FakeTensor": "to tell the constants of own code",
     "torch:_fused_adam_": "to run torch's own fused Adam",
     "torch:_fused_adamw_": "to run torch's own fused AdamW",
+    "torch.export._trace:DEFAULT_EXPORT_DYNAMO_CONFIG": "to see where a print breaks a graph",
     "torch.fx.traceback:preserve_node_meta": "to capture a backward pass",
     "torch.fx.traceback:current_meta": "to know which op a backward op belongs to",
 }

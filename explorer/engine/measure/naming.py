@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from explorer.engine.measure.calls import CallKind, RecordedCall, TensorUse, Touch, use_of
-from explorer.engine.measure.observe_compile import FunctionNotes, GraphNode
+from explorer.engine.measure.observe_compile import FunctionNotes, GraphNode, ModuleNotes
 from explorer.engine.measure.provenance import (
     CallOrigin,
     Origins,
     computing_node,
+    joining_node,
     leaves_its_op,
 )
 from explorer.engine.prepared import Prepared
@@ -169,6 +170,9 @@ class _Namer:
                 return joined
             return self._add(_description(touch, call, origin), touch.use, TensorRole.WORKSPACE)
         notes = origin.notes
+        joined = None if notes is None else self._joined_by(joining_node(notes, node), notes, touch)
+        if joined is not None:
+            return joined
         name = None if notes is None else self.origins.op_of(notes, node.name)
         if notes is not None and name is not None and leaves_its_op(notes, node, self.origins):
             for op in self._ops({name}):
@@ -218,6 +222,17 @@ class _Namer:
             tensor = self.prepared.graph.tensor(op.writes[0])
             alike = tensor.n_bytes == use.storage_bytes and tensor.dtype == use.dtype
             if op.aten == "aten.cat.default" and alike and tensor.id not in self.written:
+                self.tensors[tensor.id] = tensor
+                self.written.add(tensor.id)
+                return tensor.id
+        return None
+
+    def _joined_by(self, node: GraphNode | None, notes: ModuleNotes, touch: Touch) -> str | None:
+        """What a concatenation makes, if the memory written to is a part of it."""
+        name = None if node is None else self.origins.op_of(notes, node.name)
+        for op in self._ops({name} if name else set()):
+            tensor = self.prepared.graph.tensor(op.writes[0])
+            if tensor.n_bytes == touch.use.storage_bytes and tensor.dtype == touch.use.dtype:
                 self.tensors[tensor.id] = tensor
                 self.written.add(tensor.id)
                 return tensor.id

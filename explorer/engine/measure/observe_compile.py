@@ -118,6 +118,8 @@ class ModuleNotes:
         functions: C++ functions by name, one entry a call in call order.
         fusion: What the scheduler decided, None where it could not be seen.
         marked: Of a piece of a captured graph: the names of the captured nodes, by mark.
+        defined: Node names by kernel name, where one Triton kernel is defined by that name for
+            one set of nodes.
     """
 
     key: str
@@ -128,6 +130,7 @@ class ModuleNotes:
     fusion: FusionNotes | None = None
     helpers: dict[str, Helper] = field(default_factory=dict)
     marked: tuple[str, ...] = ()
+    defined: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of_piece(self, place: int, marked: Sequence[str]) -> "ModuleNotes":
         """The notes as those of one piece of a plan; others may run the same module.
@@ -148,6 +151,7 @@ class CompileObservation:
     _functions: dict[int, dict[str, list[FunctionNotes]]] = field(default_factory=dict)
     _lines: dict[int, list[str]] = field(default_factory=dict)
     _fusion: dict[int, FusionNotes] = field(default_factory=dict)
+    _defined: dict[int, dict[str, set[tuple[str, ...]]]] = field(default_factory=dict)
 
     def add_nest(self, group: Any, nodes: list[Any]) -> None:
         """Note the scheduler's nodes that became one loop nest of a C++ function."""
@@ -159,6 +163,15 @@ class CompileObservation:
         nests = tuple(_in_memory(nest, pointers) for nest in self._nests.pop(id(group), []))
         calls = self._functions.setdefault(id(graph), {}).setdefault(name, [])
         calls.append(FunctionNotes(nests=nests, pointers=pointers))
+
+    def add_kernel(self, graph: Any, name: str, schedule: list[Any]) -> None:
+        """Note the scheduler's nodes that a Triton kernel is defined for."""
+        origins: dict[str, None] = {}
+        for entry in schedule:
+            for part in entry.get_nodes() if hasattr(entry, "get_nodes") else ():
+                if part.node is not None:
+                    origins.update(dict.fromkeys(origin.name for origin in part.node.origins))
+        self._defined.setdefault(id(graph), {}).setdefault(name, set()).add(tuple(origins))
 
     def add_line(self, graph: Any, line: str) -> None:
         """Note what the scheduler said against fusing two of a graph's nodes."""
@@ -181,6 +194,11 @@ class CompileObservation:
             helpers=_helpers(graph, tuple(nodes)),
             functions=self._functions.pop(id(graph), {}),
             fusion=self._fusion.pop(id(graph), None),
+            defined={
+                name: next(iter(sets))
+                for name, sets in self._defined.pop(id(graph), {}).items()
+                if len(sets) == 1
+            },
         )
 
 
@@ -244,6 +262,15 @@ def _hooks(observation: CompileObservation) -> Iterator[tuple[Any, str, Callable
         "torch._inductor.graph:GraphLowering.compile_to_module"
     )
 
+    scheduling, define_name, define = patch_point(
+        "torch._inductor.codegen.triton:TritonScheduling.define_kernel"
+    )
+
+    def define_and_note(scheduler: Any, source: str, schedule: list[Any], kernel: Any) -> Any:
+        name = define(scheduler, source, schedule, kernel)
+        _noting(observation.add_kernel, graphs.graph, name, schedule)
+        return name
+
     def finalize_and_note(group: Any, kernel: Any, nodes: list[Any]) -> Any:
         _noting(observation.add_nest, group, nodes)
         return finalize(group, kernel, nodes)
@@ -261,6 +288,7 @@ def _hooks(observation: CompileObservation) -> Iterator[tuple[Any, str, Callable
     yield groups, finalize_name, finalize_and_note
     yield groups, call_name, call_and_note
     yield lowerings, to_module_name, to_module_and_note
+    yield scheduling, define_name, define_and_note
 
 
 def _noting(note: Callable[..., None], *arguments: Any) -> None:

@@ -10,13 +10,15 @@ from dataclasses import dataclass, replace
 
 from explorer.engine.measure.backward_origins import compiled_backward_ops, eager_backward_ops
 from explorer.engine.measure.calls import CallKind, RecordedCall, packet_of
-from explorer.engine.measure.generated import read_module
+from explorer.engine.measure.generated import GeneratedModule, read_module
+from explorer.engine.measure.left_over import left_over_ops
 from explorer.engine.measure.observe_compile import (
     CompileObservation,
     FunctionNotes,
     GraphNode,
     ModuleNotes,
 )
+from explorer.engine.measure.repeated_lines import ops_of_repeats
 from explorer.engine.prepared import CapturedNode, Prepared
 from explorer.model.opgraph import OpKind
 
@@ -92,6 +94,12 @@ def find_origins(
             )
         )
     origins = _with_matmuls_of_sums(calls, origins, prepared)
+    left = left_over_ops(
+        calls, [o.notes for o in origins], [o.ops for o in origins], prepared.nodes
+    )
+    origins = [
+        replace(origin, ops=left.get(place, origin.ops)) for place, origin in enumerate(origins)
+    ]
     return Origins(calls=tuple(_with_fused_attention(calls, origins, prepared)), node_ops=node_ops)
 
 
@@ -144,14 +152,46 @@ def leaves_its_op(notes: ModuleNotes, node: GraphNode, origins: Origins) -> bool
 def _nodes_of(call: RecordedCall, notes: ModuleNotes) -> tuple[str, ...]:
     if call.module is None or call.module_line is None:
         return ()
-    handle = read_module(call.module).handle_above(call.module_line)
+    module = read_module(call.module)
+    handle = module.handle_above(call.module_line)
+    if call.kind is CallKind.TRITON and (handle is None or handle.rpartition(":")[0] != call.name):
+        # Kernels over lists, and over two axes at once, have no handle.
+        return notes.defined.get(call.name, ())
     if handle is None:
-        return ()
+        return _updated(call, call.module_line, notes, module)
     nodes = notes.kernels.get(handle, ())
     if call.kind is CallKind.ATEN:
         return nodes
     # A kernel's handle must be its own; one above an operator names it in the wrapper's words.
-    return _computed(call, notes, nodes) if handle.rpartition(":")[0] == call.name else ()
+    if handle.rpartition(":")[0] != call.name:
+        return ()
+    return _with_joined(call, notes, _computed(call, notes, nodes))
+
+
+def _updated(
+    call: RecordedCall, line: int, notes: ModuleNotes, module: GeneratedModule
+) -> tuple[str, ...]:
+    """The node of an operator that completes a buffer in place, such as a scatter without handle."""
+    if call.kind is not CallKind.ATEN or not packet_of(call.name).endswith("_"):
+        return ()
+    variables = module.argument_names(line)
+    node = notes.buffers.get((variables[0] if variables else None) or "")
+    return () if node is None else (node,)
+
+
+def _with_joined(call: RecordedCall, notes: ModuleNotes, nodes: tuple[str, ...]) -> tuple[str, ...]:
+    """A kernel's nodes, with the concatenations into whose memory it writes parts."""
+    written = [notes.buffers.get(t.variable or "") for t in call.touches if t.is_write]
+    joined = (joining_node(notes, notes.nodes[name]) for name in written if name in notes.nodes)
+    return (*nodes, *dict.fromkeys(node.name for node in joined if node is not None))
+
+
+def joining_node(notes: ModuleNotes, node: GraphNode) -> GraphNode | None:
+    """The concatenation that needs no kernel, since its parts are written where they belong."""
+    users = (notes.nodes[name] for name in node.users if name in notes.nodes)
+    joins = [user for user in users if packet_of(user.target) == "aten.cat"]
+    computed = {name for names in notes.kernels.values() for name in names}
+    return joins[0] if len(joins) == 1 and joins[0].name not in computed else None
 
 
 def _computed(call: RecordedCall, notes: ModuleNotes, nodes: tuple[str, ...]) -> tuple[str, ...]:
@@ -209,6 +249,7 @@ def _ops_of_graph(
     by_node = {c.node: c.op for c in captured}
     forward = [c for c in captured if not c.is_backward]
     sources: dict[tuple[tuple[str, int], str], list[str]] = {}
+    taken_apart: dict[tuple[str, int], list[GraphNode]] = {}
     for node in notes.nodes.values():
         if node.is_view:
             continue
@@ -233,6 +274,11 @@ def _ops_of_graph(
             place = order.index(node.source)
             if place < len(same):
                 ops[node.name] = same[place].op
+        elif at_line and not same:
+            taken_apart.setdefault(lines[-1], []).append(node)
+    for line, nodes in taken_apart.items():
+        at_line = [c for c in forward if (c.source_file, c.source_line) == line]
+        ops.update(ops_of_repeats(nodes, at_line))
     within = set(notes.marked) if notes.marked else set(by_node)
     could_be = captured if notes.marked else forward
     left = [c for c in could_be if c.node in within]

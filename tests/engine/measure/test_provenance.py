@@ -204,7 +204,25 @@ def test_another_kernel_s_handle_says_nothing(
         module_key=call.module_key, module_line=call.module_line,
     )  # fmt: skip
     [origin] = find_origins([other], two_muls(), observation).calls
-    assert origin.ops == ()
+    assert origin.nodes == ()
+    # Two such kernels could each be either op; a single one has what is left.
+    assert [o.ops for o in find_origins([other, other], two_muls(), observation).calls] == [(), ()]
+
+
+def test_a_kernel_that_is_not_marked_has_the_nodes_that_it_was_defined_for(
+    template: tuple[RecordedCall, CompileObservation],
+) -> None:
+    call, observation = template
+    [notes] = observation.modules.values()
+    defined = replace(notes, defined={"triton_for_0": ("mm",)})
+    other = replace(call, name="triton_for_0")
+    [origin, _] = find_origins(
+        [other, replace(call, name="triton_for_1")],
+        two_muls(),
+        CompileObservation(modules={"wrapper": defined}),
+    ).calls
+    assert origin.nodes == ("mm",)
+    assert origin.ops == ("mul",)
 
 
 def test_a_kernel_that_writes_to_an_input_carries_out_all_that_it_is_named_after(
