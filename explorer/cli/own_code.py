@@ -9,6 +9,7 @@ from explorer.chains.own import canonical, is_file_alone, is_own, own_chain, rea
 from explorer.cli.table import Column, render, shortened
 from explorer.cli.terminal import paragraphs, write_note
 from explorer.model.errors import UsageError
+from explorer.model.opgraph import OpGraph
 from explorer.model.own_code import OwnCode
 from explorer.model.run import Run
 
@@ -76,10 +77,14 @@ def call_lines(run: Run) -> list[str]:
     return [f"  {line}" for line in told if line]
 
 
-def op_lines(run: Run) -> list[str]:
+def op_lines(run: Run, *, raw: bool = False) -> list[str]:
     """The ops with the lines they come from, and where the code breaks into pieces.
 
     Nothing of a built-in chain, whose ops a learner knows by their names.
+
+    Args:
+        run: Any of the work.
+        raw: Whether torch's own words follow the reason of each graph break.
     """
     graph = run.graph
     lines = []
@@ -92,10 +97,21 @@ def op_lines(run: Run) -> list[str]:
             line = shortened(op.source_line or "", LINE_WIDTH)
             rows.append([op.name, op.aten, op.source_place or "", line])
         lines += ["", *render(columns, rows)]
-    if graph.breaks:
-        count = len(graph.breaks)
-        n_breaks = "a graph break" if count == 1 else f"{count} graph breaks"
-        told = [f"captured in {count + 1} pieces, with {n_breaks} between them:"]
-        told += [f"{found.place or 'place unknown'}: {found.reason}" for found in graph.breaks]
-        lines += ["", *paragraphs(told, "  ")]
+    return [*lines, *_break_lines(graph, raw=raw)]
+
+
+def _break_lines(graph: OpGraph, *, raw: bool) -> list[str]:
+    """How many pieces there are, and each place where the code breaks once."""
+    if not graph.breaks:
+        return []
+    pieces = 1 + max((op.piece for op in graph.ops), default=0)
+    places = list(dict.fromkeys(graph.breaks))
+    count = "a graph break" if len(places) == 1 else f"graph breaks at {len(places)} places"
+    said = f"in {pieces} pieces, with {count} between them" if pieces > 1 else f"with {count}"
+    lines = ["", f"  captured {said}:"]
+    for found in places:
+        told = [f"{found.place or 'a place unknown'}: {found.reason}"]
+        lines += paragraphs(told, "  ")
+        if raw:
+            lines += [f"      {line}" for line in found.raw.splitlines()]
     return lines

@@ -69,7 +69,7 @@ def _block(runs: list[Run], inductor_plan: str | None, *, raw: bool) -> list[str
         # Plans picked one by one are no sweep that was cut short.
         lines += best_lines(replace(sweep, possible=None)) if sweep is not None else []
         hidden = []
-    lines += op_lines(runs[0])
+    lines += op_lines(runs[0], raw=raw)
     for run in told:
         lines += _details(run, raw=raw)
     for run in hidden:

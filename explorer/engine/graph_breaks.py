@@ -21,12 +21,25 @@ _BREAK = "dynamo_graph_break_reason"
 _FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+), in ')
 _WHERE = re.compile(r"Graph break in user code at (?P<file>.+):(?P<line>\d+)")
 _EXPLAINED = re.compile(r"^\s*Explanation:\s*(?P<text>.+)$", re.MULTILINE)
-_BUILTIN = re.compile(r"builtin operator `(?P<name>\w+)`")
+_HINTS = re.compile(r"^\s*(Hint|Developer debug context):", re.MULTILINE)
+_CALLED = re.compile(
+    r"(?:builtin(?: operator)?|the function|calling function|C function) `(?P<name>[^`]+?)\.?`"
+)
+_UNKNOWN = "<unknown module>."
+_MOST_REASON, _MOST_RAW = 160, 4000
+"""Characters of a reason that is torch's own, and of everything that torch says."""
 _IN_WORDS = (
     ("Tensor.item()", "a number is taken out of a tensor"),
+    ("_local_scalar_dense", "a number is taken out of a tensor"),
+    ("tolist()", "numbers are taken out of a tensor"),
     ("ata-dependent branching", "a branch depends on a tensor's values"),
     ("torch._dynamo.graph_break()", "the code asks for a graph break"),
     ("torch.compiler.disable", "the code asks not to be compiled"),
+    ("logging.Logger", "a logger is called, which Dynamo cannot trace"),
+    ("LoggingLogger", "a logger is called, which Dynamo cannot trace"),
+    ("`torch.nn.Parameter()` constructor", "a parameter is made, which Dynamo cannot trace"),
+    ("Unsupported context manager", "a `with` block is entered that Dynamo cannot trace"),
+    ("RNN, GRU, or LSTM", "Dynamo does not trace RNN, GRU and LSTM"),
     ("Dynamic shape operator", "the size of a result depends on values"),
     ("Dynamic slicing", "the size of a result depends on values"),
 )
@@ -56,7 +69,8 @@ class _Listener(logging.Handler):
         if metadata.get("artifact", {}).get("name") != _BREAK or not isinstance(payload, str):
             return
         found = read_break(payload, self._is_users)
-        if found not in self.found:
+        # One place may fail in two ways, as when Dynamo cannot even go on behind it.
+        if all(not found.place or found.place != each.place for each in self.found):
             self.found.append(found)
 
 
@@ -89,19 +103,27 @@ def read_break(text: str, is_users: Callable[[str], bool]) -> GraphBreak:
     if not frames and where is not None:
         frames = [(where["file"], where["line"])]
     place = f"{Path(frames[-1][0]).name}:{frames[-1][1]}" if frames else ""
-    return GraphBreak(place=place, reason=reason_in_words(text))
+    said = text.partition("User code traceback:")[0]
+    return GraphBreak(place=place, reason=reason_in_words(said), raw=said.strip()[:_MOST_RAW])
 
 
 def reason_in_words(text: str) -> str:
-    """Why a graph broke, without torch's own advice."""
-    built_in = _BUILTIN.search(text)
-    if built_in is not None:
-        return f"{built_in['name']}() is called, which Dynamo cannot trace"
+    """Why a graph broke in a few plain words, without torch's own advice."""
+    said = _HINTS.split(text, maxsplit=1)[0]
     for part, words in _IN_WORDS:
-        if part in text:
+        if part in said:
             return words
-    explained = _EXPLAINED.search(text)
+    called = _CALLED.search(said)
+    if called is not None:
+        return f"{called['name'].removeprefix(_UNKNOWN)}() is called, which Dynamo cannot trace"
+    explained = _EXPLAINED.search(said)
     if explained is not None:
-        return explained["text"].strip().rstrip(".")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[0].rstrip(".") if lines else "Dynamo does not say why"
+        return _first_sentence(explained["text"])
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return _first_sentence(lines[0]) if lines else "Dynamo does not say why"
+
+
+def _first_sentence(text: str) -> str:
+    """What stands before the first full stop, shortened if that is long."""
+    first = re.split(r"\.(?=\s|$)", text.strip().replace("`", ""), maxsplit=1)[0]
+    return first if len(first) <= _MOST_REASON else f"{first[: _MOST_REASON - 1].rstrip()}…"

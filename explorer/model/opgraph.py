@@ -1,6 +1,6 @@
 """The captured chain: its operators in order, with the tensors between them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from explorer.model.tensor import Tensor
@@ -70,10 +70,17 @@ class Op:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphBreak:
-    """A place where Dynamo gave up one graph and began another."""
+    """A place where Dynamo gave up one graph and began another.
+
+    Attributes:
+        place: The user's line as ``file.py:7``; empty if unknown.
+        reason: In few words.
+        raw: What torch said, empty if nothing.
+    """
 
     place: str
     reason: str
+    raw: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -251,7 +251,7 @@ def _pieces_of(
         except Exception as error:
             # It ran without Dynamo: what fails now is Dynamo's, and is the reason itself.
             _logger.info("Dynamo fails on own code", exc_info=True)
-            breaks.append(GraphBreak(place="", reason=reason_in_words(str(error))))
+            breaks.append(_unplaced(error))
     torch.compiler.reset()
     return pieces, breaks
 
@@ -273,6 +273,13 @@ def _laid_over(ops: Sequence[str], pieces: Sequence[Sequence[str]]) -> list[int]
 def _breaks(found: Sequence[GraphBreak], needed: int, refused: Exception) -> tuple[GraphBreak, ...]:
     """A break for each border between pieces, and what broke behind the last."""
     if not found:
-        found = [GraphBreak(place="", reason=reason_in_words(str(refused)))]
+        found = [_unplaced(refused)]
     missing = max(0, needed - len(found))
-    return (*found, *[GraphBreak(place="", reason="the code between is not captured")] * missing)
+    # Where there is but one place, as in a loop, it breaks there again.
+    unknown = GraphBreak(place="", reason="the code between is not captured")
+    return (*found, *[found[0] if len(found) == 1 else unknown] * missing)
+
+
+def _unplaced(error: Exception) -> GraphBreak:
+    """What an error of torch's says of a break."""
+    return GraphBreak(place="", reason=reason_in_words(str(error)), raw=str(error))

@@ -5,7 +5,8 @@ graph; so do the tensors among its arguments. Whatever it hands out becomes a ro
 """
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,6 +30,8 @@ from explorer.engine.op_naming import operator_names
 from explorer.engine.own_code.arguments import Arguments
 
 _OWN = "own."
+_NUMBERS = (torch.ops.aten.item.default, torch.ops.aten._local_scalar_dense.default)
+"""What gives Python a number."""
 
 
 class Called(torch.nn.Module):
@@ -87,7 +90,9 @@ def capture_whole(
     """
     taken = [name for name, _ in held_tensors(target)]
     tensors = arguments.tensors(taken)
-    program = exported(Called(target, arguments), tuple(tensors.values()), ())
+    with _breaking_at_prints():
+        program = exported(Called(target, arguments), tuple(tensors.values()), ())
+    _check_numbers(program)
     names = _names(program, tuple(tensors))
     called = dict(zip(_placeholders(program.graph_module), names, strict=True))
     inputs = {node.name: name for node, name in called.items()}
@@ -115,6 +120,28 @@ def capture_whole(
         constants=_constants(program, names),
         update_targets=tuple(list(inputs).index(target) for target in updated_by(program).values()),
     )
+
+
+@contextmanager
+def _breaking_at_prints() -> Iterator[None]:
+    """Have export refuse what prints or warns, as a compiler does, rather than leave that out."""
+    config = internal("torch.export._trace:DEFAULT_EXPORT_DYNAMO_CONFIG")
+    before = config.reorderable_logging_functions
+    config.reorderable_logging_functions = set()
+    try:
+        yield
+    finally:
+        config.reorderable_logging_functions = before
+
+
+def _check_numbers(program: torch.export.ExportedProgram) -> None:
+    """Refuse what takes a number out of a tensor: export captures that, a compiler breaks there.
+
+    Raises:
+        CaptureError: It does.
+    """
+    if any(node.target in _NUMBERS for node in program.graph.nodes):
+        raise CaptureError("The code calls Tensor.item(), where a compiler breaks the graph.")
 
 
 def held_tensors(target: Any) -> list[tuple[str, torch.Tensor]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 import torch
 
 from explorer.engine.bound import BoundFunction
-from explorer.engine.graph_breaks import is_users, watching_breaks
+from explorer.engine.graph_breaks import is_users, reason_in_words, watching_breaks
 from explorer.engine.internals import InternalMovedError, internal
 from explorer.engine.measure.observe_compile import code_generation_runs
 from explorer.engine.prepared import ChainFunction, Prepared, Returned
@@ -109,8 +109,8 @@ def _notes(mode: str | None, device: torch.device) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _breaks_of(prepared: Prepared) -> Iterator[list[GraphBreak]]:
-    """The graph breaks of what is compiled meanwhile, with their places, where there are any."""
-    if not prepared.graph.breaks:
+    """The graph breaks of what is compiled meanwhile, with their places, of anybody's own code."""
+    if not isinstance(prepared.function, BoundFunction):
         yield []
         return
     with watching_breaks(is_users) as breaks:
@@ -118,7 +118,10 @@ def _breaks_of(prepared: Prepared) -> Iterator[list[GraphBreak]]:
 
 
 def _graph_breaks() -> tuple[GraphBreak, ...]:
-    return tuple(GraphBreak(place="", reason=str(reason)) for reason in _break_counts())
+    return tuple(
+        GraphBreak(place="", reason=reason_in_words(str(reason)), raw=str(reason))
+        for reason in _break_counts()
+    )
 
 
 def _break_counts() -> dict[str, int]:

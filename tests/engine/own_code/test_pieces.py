@@ -1,13 +1,16 @@
 """Code that cannot be captured whole: its pieces, the breaks between them, and what is refused."""
 
+from pathlib import Path
+
 import pytest
 
-from explorer.engine.graph_breaks import read_break
+from explorer.engine.graph_breaks import read_break, reason_in_words
 from explorer.engine.strategies import find_strategy
 from explorer.model.errors import UsageError
 from explorer.model.opgraph import GraphBreak
-from tests.engine.own_code.helpers import LAYERS, captured, eager_passes, ops
+from tests.engine.own_code.helpers import FUNCTIONS, LAYERS, captured, eager_passes, ops
 
+PRINTING = 'print("half way")  # noqa: T201 - the graph is to break here'
 DECIDING = (f"{LAYERS}:Deciding", "x=fp32[4,8]")
 
 
@@ -52,3 +55,39 @@ def test_a_break_is_read_as_the_innermost_line_of_the_user_and_why() -> None:
     )
     found = read_break(text, lambda file: file.startswith("/u/"))
     assert found == GraphBreak(place="own.py:3", reason="It is not known how")
+    assert found.raw.startswith("Graph break in user code")
+    assert "line 99" not in found.raw
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("  Explanation: Dynamo does not know how to trace the builtin `time.time.` This is\n",
+         "time.time() is called, which Dynamo cannot trace"),
+        ("  Explanation: Dynamo does not know how to trace builtin operator `open` with [str]\n",
+         "open() is called, which Dynamo cannot trace"),
+        ("Tensor.tolist() with non-integer tensor\n  Explanation: no `tolist()` here\n",
+         "numbers are taken out of a tensor"),
+        ("  Explanation: `A` is not traced. Nor is B.\n  Hint: Call `Tensor.item()` yourself.\n",
+         "A is not traced"),
+        (f"  Explanation: {'long ' * 60}\n", f"{('long ' * 60)[:159].rstrip()}…"),
+    ],
+)  # fmt: skip
+def test_a_reason_is_short_and_without_torchs_hints(said: str, reason: str) -> None:
+    assert reason_in_words(f"Graph Break Reason: Odd\n{said}") == reason
+
+
+@pytest.mark.parametrize(
+    ("function", "line", "reason"),
+    [
+        ("printed", PRINTING, "print() is called, which Dynamo cannot trace"),
+        ("scaled_by_its_largest", "return x / x.max().item()", "a number is taken out of a tensor"),
+    ],
+)
+def test_what_export_would_capture_whole_breaks_where_a_compiler_breaks(
+    function: str, line: str, reason: str
+) -> None:
+    graph = captured(f"{FUNCTIONS}:{function}", "x=fp32[4,8]").captured.graph
+    number = Path(FUNCTIONS).read_text().splitlines().index(f"    {line}") + 1
+    assert graph.breaks == (GraphBreak(place=f"functions.py:{number}", reason=reason),)
+    assert [op.piece for op in graph.ops] == [0, 1]

@@ -70,3 +70,13 @@ NOT_CODE = 3
 
 class Plain:
     """A class that is no module."""
+
+
+def printed(x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    print("half way")  # noqa: T201 - the graph is to break here
+    return torch.relu(y)
+
+
+def scaled_by_its_largest(x: torch.Tensor) -> torch.Tensor:
+    return x / x.max().item()
