@@ -83,6 +83,8 @@ class Comparison:
         self._is_calm_captured = not self.is_random
         prepared.restore_inputs()
         sizes = _sizes_of_results(prepared)
+        if not sum(sizes):
+            raise NoReferenceError("There is no accuracy: the results have no elements.")
         with torch.no_grad():
             self.reference: Reference = compute_reference(
                 self._truth(),
@@ -236,9 +238,10 @@ class Comparison:
 
 
 def _sizes_of_results(prepared: Prepared) -> list[int]:
-    """Elements of each result: of what a call hands out, and of the inputs it updates."""
+    """Numbers in each result: of what a call hands out, and of the inputs it updates."""
     [output] = [node for node in prepared.graph_module.graph.nodes if node.op == "output"]
     # A captured graph returns the inputs that it updates first.
     returned = list(output.args[0])[len(prepared.updated) :]
-    handed_out = [node.meta["val"].numel() for node in returned if isinstance(node, torch.fx.Node)]
-    return [*handed_out, *(prepared.inputs[name].numel() for name in prepared.updated)]
+    handed_out = [node.meta["val"] for node in returned if isinstance(node, torch.fx.Node)]
+    results = [*handed_out, *(prepared.inputs[name] for name in prepared.updated)]
+    return [result.numel() * (2 if result.is_complex() else 1) for result in results]

@@ -34,23 +34,27 @@ def is_device_lost(error: BaseException) -> bool:
     return "AcceleratorError" in text or any(sign in text for sign in _LOST)
 
 
-def sentence_for(error: BaseException, spec: str, size_parameter: str | None) -> str:
+def sentence_for(
+    error: BaseException, spec: str, size_parameter: str | None, place: str | None = None
+) -> str:
     """Say what happened to a strategy.
 
     Args:
         error: What was raised.
         spec: The strategy.
         size_parameter: What the user can make smaller, None for the inputs.
+        place: The user's own line on the way to the error, None if there is none.
     """
     if isinstance(error, ExplorerError):
         return str(error)
+    at = f" at {place}" if place else ""
     if is_out_of_memory(error):
         cure = (
             f"choose a smaller {size_parameter} or batch"
             if size_parameter
             else ("give it smaller inputs")
         )
-        return f"{spec} ran out of memory; {cure}."
+        return f"{spec} ran out of memory{at}; {cure}."
     if is_device_lost(error):
         return (
             f"A kernel of {spec} faulted on the device ({first_line(error)}); "
@@ -61,7 +65,7 @@ def sentence_for(error: BaseException, spec: str, size_parameter: str | None) ->
             f"{spec} could not be compiled: {first_line(error)}; eager shows the chain without "
             "the compiler."
         )
-    return f"{spec} failed: {type(error).__name__}: {first_line(error)}."
+    return f"{spec} failed{at}: {type(error).__name__}: {first_line(error)}."
 
 
 def first_line(error: BaseException) -> str:

@@ -38,6 +38,7 @@ _IN_WORDS = (
     ("logging.Logger", "a logger is called, which Dynamo cannot trace"),
     ("LoggingLogger", "a logger is called, which Dynamo cannot trace"),
     ("`torch.nn.Parameter()` constructor", "a parameter is made, which Dynamo cannot trace"),
+    ("run FX node with fake tensors", "an operator fails, which Dynamo does not let code catch"),
     ("Unsupported context manager", "a `with` block is entered that Dynamo cannot trace"),
     ("RNN, GRU, or LSTM", "Dynamo does not trace RNN, GRU and LSTM"),
     ("Dynamic shape operator", "the size of a result depends on values"),

@@ -25,6 +25,7 @@ from explorer.engine.measure.memory import Peak, measure_peak
 from explorer.engine.measure.observe_compile import CompileObservation, observing_compilation
 from explorer.engine.measure.refusals import find_refusals
 from explorer.engine.measure.stopwatch import time_call
+from explorer.engine.own_code import line_at_fault
 from explorer.engine.prepared import Prepared
 from explorer.engine.progress import ProgressReporter
 from explorer.engine.run_maker import RunMaker
@@ -100,8 +101,10 @@ class Measuring:
             # Whoever keeps the log record keeps the traceback, but not the tensors in its frames.
             traceback.clear_frames(error.__traceback__)
             self.lost = is_device_lost(error)
-            size_parameter = self.maker.chosen.code.size_parameter
-            return self.maker.failed(strategy, sentence_for(error, spec, size_parameter))
+            chosen = self.maker.chosen
+            place = None if chosen.own is None else line_at_fault(error, chosen.own.is_own)
+            told = sentence_for(error, spec, chosen.code.size_parameter, place)
+            return self.maker.failed(strategy, told)
         finally:
             if not self.lost:
                 # A plan leaves little behind, and a sweep is many plans.

@@ -9,8 +9,14 @@ from explorer.chains.descriptor import Chain
 from explorer.engine import backward_pass
 from explorer.engine.bound import BoundFunction, flat_tensors
 from explorer.model.device import DeviceKind
+from explorer.model.errors import UsageError
 from explorer.model.opgraph import OpGraph
 from explorer.model.run import Direction, Scalar
+
+_CUT_OFF = (
+    "The code cuts its results off from what they are made of, as under torch.no_grad(), which the "
+    "captured graph does not tell; there is nothing to differentiate: leave --backward out."
+)
 
 Returned = torch.Tensor | tuple[torch.Tensor, ...] | None
 """What a chain's code hands out; one that only updates its inputs hands out nothing."""
@@ -130,6 +136,8 @@ class Prepared:
             with torch.enable_grad():
                 handed_out = flat_tensors(function(*args, **kwargs))
                 roots = tuple(value for value in handed_out if value.requires_grad)
+                if len(roots) != len(tangents):
+                    raise UsageError(_CUT_OFF)
                 with backward_pass.running():
                     gradients = torch.autograd.grad(roots, wanted, tangents)
             return (*(value.detach() for value in handed_out), *gradients)

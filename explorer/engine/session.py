@@ -26,6 +26,7 @@ from explorer.engine.progress import ProgressReporter
 from explorer.engine.run_maker import RunMaker
 from explorer.engine.strategies import STRATEGIES, Case, Strategy, find_strategy
 from explorer.engine.toolchain import compile_refusal
+from explorer.engine.torch_settings import keeping_torchs_settings
 from explorer.model.device import (
     Abilities,
     Ceilings,
@@ -94,6 +95,10 @@ class Session:
             UsageError: What was asked for is not there.
             ExplorerError: It failed for a reason that one sentence tells.
         """
+        with keeping_torchs_settings():
+            self._carry_out(request, emit)
+
+    def _carry_out(self, request: Request, emit: Emit) -> None:
         if isinstance(request, RunRequest):
             self._run(request, emit)
         elif isinstance(request, GraphRequest):

@@ -15,6 +15,7 @@ import ctypes
 import faulthandler
 import functools
 import importlib
+import io
 import logging
 import os
 import queue
@@ -70,6 +71,18 @@ class Session(Protocol):
         """Carry one request out and emit its replies, ``RequestDone`` apart."""
 
 
+class _LastingStream(io.TextIOWrapper):
+    """Standard output that stays open though code that is run closes it."""
+
+    def __init__(self, descriptor: int) -> None:
+        file = io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False))
+        super().__init__(file, "utf-8", "backslashreplace", line_buffering=True)
+
+    def close(self) -> None:
+        """Write what is left, and stay open."""
+        self.flush()
+
+
 class Channel:
     """The worker's end of the pipes, out of reach of prints and of child processes."""
 
@@ -87,6 +100,7 @@ class Channel:
         os.dup2(empty, 0)
         os.close(empty)
         os.dup2(2, 1)
+        sys.stdout, sys.stderr = _LastingStream(1), _LastingStream(2)
         return cls(os.fdopen(incoming, "rb"), outgoing)
 
     def emit(self, reply: Reply) -> None:

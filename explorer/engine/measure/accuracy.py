@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import torch
 
 from explorer.engine.chain_functions.base import ReferenceSlice
-from explorer.engine.measure.tolerance import allowed_error, largest_abs
+from explorer.engine.faults import NoReferenceError
+from explorer.engine.measure.tolerance import allowed_error, as_numbers, largest_abs
 from explorer.model.run import Accuracy, DistributionCheck
 
 
@@ -116,7 +117,12 @@ def errors_by_slices(
     """
     sums: dict[int, _Sum] = {}
     for part in reference.slices:
-        got = slice_of(part)
+        got = as_numbers(slice_of(part))
+        if got.shape != part.values.shape:
+            raise NoReferenceError(
+                f"There is no accuracy: a result has shape {tuple(got.shape)} in one call and "
+                f"{tuple(part.values.shape)} in another."
+            )
         difference = part.values.to(got.device, non_blocking=True) - got
         sums.setdefault(part.output, _Sum()).add(difference)
     return {output: each.error for output, each in sums.items()}

@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from explorer.engine.chain_functions.base import ReferenceSlice
 from explorer.engine.devices import free_bytes
 from explorer.engine.measure.estimate import peak_bytes
+from explorer.engine.measure.tolerance import as_numbers
 from explorer.engine.prepared import Prepared
 from explorer.engine.strategies.base import PeakFamily
 from explorer.model.opgraph import OpGraph, OpKind
@@ -120,7 +121,7 @@ def slices_of(results: Sequence[torch.Tensor], max_bytes: int) -> Iterator[Refer
 
 def _parts(result: torch.Tensor, number: int, max_bytes: int) -> list[ReferenceSlice]:
     if not result.dim():
-        return [ReferenceSlice(index=(), values=result.double(), output=number)]
+        return [ReferenceSlice(index=(), values=as_numbers(result).double(), output=number)]
     length = result.shape[0]
     row_bytes = max(1, _FP64_BYTES * result.numel() // max(length, 1))
     step = max(1, max_bytes // row_bytes)
@@ -130,7 +131,7 @@ def _parts(result: torch.Tensor, number: int, max_bytes: int) -> list[ReferenceS
     return [
         ReferenceSlice(
             index=(slice(start, start + step),),
-            values=result[start : start + step].double(),
+            values=as_numbers(result[start : start + step]).double(),
             output=number,
         )
         for start in starts

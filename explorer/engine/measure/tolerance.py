@@ -4,9 +4,21 @@ import torch
 
 
 def largest_abs(values: torch.Tensor) -> float:
-    """The largest absolute value, NaN if there is one; in one pass, and without a copy."""
+    """The largest absolute value, NaN if there is one; in one pass, and without a copy.
+
+    0 where there is no value.
+    """
+    if not values.numel():
+        return 0.0
     low, high = values.aminmax()
     return float(torch.maximum(-low, high))
+
+
+def as_numbers(values: torch.Tensor) -> torch.Tensor:
+    """What can be subtracted and compared: a complex number is two, True is 1."""
+    if values.is_complex():
+        return torch.view_as_real(values.resolve_conj())
+    return values.to(torch.uint8) if values.dtype is torch.bool else values
 
 
 def allowed_error(

@@ -127,8 +127,17 @@ def convert(
     """Move a module's parameters and buffers, and give those with fractions a dtype.
 
     What ``Module.to`` does; that does not take tensors without memory.
+
+    Raises:
+        UsageError: A parameter has no size yet.
     """
     changed: dict[int, torch.Tensor] = {}
+    lazy = next((p for p in module.parameters() if torch.nn.parameter.is_lazy(p)), None)
+    if lazy is not None:
+        raise UsageError(
+            f"{type(module).__name__} has lazy layers, whose sizes are known once they were "
+            "called; give the layers their sizes."
+        )
     for owner in module.modules():
         for held in (owner._parameters, owner._buffers):
             for name, tensor in held.items():

@@ -17,6 +17,10 @@ class OwnCodeError(ExplorerError):
     """Somebody's own code raised an error, or ended the program."""
 
 
+class OwnCodeNoRoomError(OwnCodeError, RuntimeError):
+    """Memory was what it lacked; a RuntimeError, as torch's own is."""
+
+
 @contextmanager
 def told_by_line(doing: str, is_own: IsOwn) -> Iterator[None]:
     """Turn what own code raises inside the ``with`` block into one sentence.
@@ -27,6 +31,7 @@ def told_by_line(doing: str, is_own: IsOwn) -> Iterator[None]:
 
     Raises:
         OwnCodeError: The code raised something, or called ``sys.exit``.
+        OwnCodeNoRoomError: It ran out of memory.
     """
     try:
         yield
@@ -35,16 +40,20 @@ def told_by_line(doing: str, is_own: IsOwn) -> Iterator[None]:
     except SyntaxError as error:
         raise OwnCodeError(_syntax_sentence(error)) from error
     except SystemExit as error:
-        place = _place(error, is_own) or f"What was run while {doing}"
+        place = line_at_fault(error, is_own) or f"What was run while {doing}"
         raise OwnCodeError(
             f"{place} ends the program with sys.exit({error.code!r}); take that call out of what "
             "is imported and run."
         ) from error
     except Exception as error:
-        # Room and a lost device have sentences of their own, which the caller gives them.
-        if is_out_of_memory(error) or is_device_lost(error):
+        # A lost device has a sentence of its own, which the caller gives it.
+        if is_device_lost(error):
             raise
-        at = _place(error, is_own)
+        at = line_at_fault(error, is_own)
+        if is_out_of_memory(error):
+            raise OwnCodeNoRoomError(
+                f"{at or f'What was run while {doing}'} ran out of memory; give it smaller inputs."
+            ) from error
         said = f"{type(error).__name__}: {first_line(error)}"
         told = f"{at} raises {said}." if at else f"An error while {doing}: {said}."
         raise OwnCodeError(told) from error
@@ -60,7 +69,7 @@ def place_of(file: str, number: int) -> str:
     return f"{Path(file).name}:{number}"
 
 
-def _place(error: BaseException, is_own: IsOwn) -> str | None:
+def line_at_fault(error: BaseException, is_own: IsOwn) -> str | None:
     """The user's innermost line on the way to an error, with its text."""
     frames = [
         (frame.filename, frame.lineno)

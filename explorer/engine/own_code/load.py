@@ -6,6 +6,7 @@ files, which takes two edits within a second for one.
 """
 
 import importlib
+import inspect
 import linecache
 import sys
 from collections.abc import Iterator
@@ -76,6 +77,11 @@ def load_target(name: str) -> Target:
         raise UsageError(
             f"{own.what} in {own.where} is a class, but no torch.nn.Module; name a function or a "
             "module."
+        )
+    if inspect.iscoroutinefunction(found) or inspect.isgeneratorfunction(found):
+        raise UsageError(
+            f"{own.what} in {own.where} is an async function or a generator, which computes "
+            "nothing when called; name a plain function."
         )
     if not callable(found):
         raise UsageError(

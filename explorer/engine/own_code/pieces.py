@@ -29,6 +29,7 @@ from explorer.engine.graph_breaks import reason_in_words, watching_breaks
 from explorer.engine.graph_builder import GraphBuilder, computes
 from explorer.engine.op_facts import is_view
 from explorer.engine.op_naming import numbered
+from explorer.engine.own_code.whole import check_dense
 from explorer.model.aten_names import aten_names
 from explorer.model.opgraph import GraphBreak, OpGraph
 
@@ -175,6 +176,7 @@ def _memory(value: Any) -> int:
 
 
 def _meta(tensor: torch.Tensor) -> torch.Tensor:
+    check_dense(tensor)
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
 
 

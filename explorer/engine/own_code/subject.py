@@ -207,6 +207,7 @@ def capture_callee(
         # Whatever export or a constructor without memory does not take: then it is run.
         _logger.info("own code is captured by running it", exc_info=True)
         captured, notes = _by_running(make, device, is_own, refused)
+    _check_results(captured)
     if trains:
         _check_trains(captured, whole)
     return OwnCaptured(
@@ -227,6 +228,20 @@ def _by_running(
     with told_by_line("running it", is_own):
         captured = capture_pieces(bound_of(callee), device=device, is_shown=is_own, refused=refused)
     return captured, callee.notes
+
+
+def _check_results(captured: Captured) -> None:
+    """Make sure that there is something to compare.
+
+    Raises:
+        UsageError: The code hands out no tensor and changes none.
+    """
+    [output] = [node for node in captured.graph_module.graph.nodes if node.op == "output"]
+    if not output.all_input_nodes:
+        raise UsageError(
+            "The code returns no tensor and changes none of its inputs, so that there is nothing "
+            "to compare; have it return its results."
+        )
 
 
 def _check_trains(captured: Captured, whole: Whole | None) -> None:
@@ -296,7 +311,10 @@ def _attribute(target: Any, path: str) -> torch.Tensor:
     for name in path.split("."):
         value = getattr(value, name, None)
     if not isinstance(value, torch.Tensor):
-        raise CaptureError(f"The tensor {path}, which the code uses, was not found in it.")
+        raise CaptureError(
+            "The code computes with a tensor that is neither an input nor made by torch within "
+            "the call, as by another thread or library; give it as an input."
+        )
     return value
 
 
@@ -365,6 +383,8 @@ def _example(target: Target, called: Any, device: torch.device, where: str) -> A
         if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
     if not callable(example):
+        if not parameters_of(called):
+            return Arguments(args=(), kwargs={}, names=())
         raise no_inputs(target.name, called, where)
     with torch.device(device):
         given = example()

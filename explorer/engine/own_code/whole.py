@@ -28,6 +28,7 @@ from explorer.engine.joint import place_of, updated_by
 from explorer.engine.op_facts import is_view
 from explorer.engine.op_naming import operator_names
 from explorer.engine.own_code.arguments import Arguments
+from explorer.model.errors import UsageError
 
 _OWN = "own."
 _NUMBERS = (torch.ops.aten.item.default, torch.ops.aten._local_scalar_dense.default)
@@ -90,7 +91,7 @@ def capture_whole(
     """
     taken = [name for name, _ in held_tensors(target)]
     tensors = arguments.tensors(taken)
-    with _breaking_at_prints():
+    with _breaking_as_compiled():
         program = exported(Called(target, arguments), tuple(tensors.values()), ())
     _check_numbers(program)
     names = _names(program, tuple(tensors))
@@ -98,6 +99,8 @@ def capture_whole(
     inputs = {node.name: name for node, name in called.items()}
     updates, stores = _updates(program, inputs)
     nodes = computing_nodes(program)
+    for node in nodes:
+        check_dense(node.meta.get("val"))
     differentiated: tuple[str, ...] = ()
     if wanted is not None:
         updated = {inputs[target] for target in updated_by(program).values()}
@@ -123,15 +126,26 @@ def capture_whole(
 
 
 @contextmanager
-def _breaking_at_prints() -> Iterator[None]:
-    """Have export refuse what prints or warns, as a compiler does, rather than leave that out."""
+def _breaking_as_compiled() -> Iterator[None]:
+    """Have export refuse what prints or warns, and RNNs, as a compiler does."""
     config = internal("torch.export._trace:DEFAULT_EXPORT_DYNAMO_CONFIG")
-    before = config.reorderable_logging_functions
-    config.reorderable_logging_functions = set()
+    before = config.reorderable_logging_functions, config.allow_rnn
+    config.reorderable_logging_functions, config.allow_rnn = set(), False
     try:
         yield
     finally:
-        config.reorderable_logging_functions = before
+        config.reorderable_logging_functions, config.allow_rnn = before
+
+
+def check_dense(value: object) -> None:
+    """Refuse a value that has no shape and strides.
+
+    Raises:
+        UsageError: It is a sparse or nested tensor.
+    """
+    if isinstance(value, torch.Tensor) and (value.layout is not torch.strided or value.is_nested):
+        kind = "nested" if value.is_nested else "sparse"
+        raise UsageError(f"The code makes a {kind} tensor; only dense ones are drawn and measured.")
 
 
 def _check_numbers(program: torch.export.ExportedProgram) -> None:
