@@ -112,10 +112,17 @@ def _file_module(path: Path) -> ModuleType:
     linecache.checkcache()
     module = ModuleType(f"{_NAME}{path.stem}")
     module.__file__ = str(path)
+    package, root = _package_of(path)
+    if package:
+        # As if it had been imported from there, for its relative imports.
+        module.__package__ = package
     before = set(sys.modules)
     # Dataclasses and pickles look a module up by its name.
     sys.modules[module.__name__] = module
-    with told_by_line(f"loading {path.name}", lambda file: file == str(path)), _importing(folder):
+    with (
+        told_by_line(f"loading {path.name}", lambda file: file == str(path)),
+        _importing(folder, root),
+    ):
         code = compile(path.read_bytes(), str(path), "exec")
         exec(code, vars(module))
     _from_folder[folder] = {
@@ -124,6 +131,15 @@ def _file_module(path: Path) -> ModuleType:
         if _is_in(sys.modules[name], path.parent) and name != module.__name__
     }
     return module
+
+
+def _package_of(path: Path) -> tuple[str, str]:
+    """The dotted name of the package that a file lies in, empty for none, and where that is."""
+    folder, names = path.parent, list[str]()
+    while (folder / "__init__.py").is_file():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    return ".".join(names), str(folder)
 
 
 def _is_in(module: ModuleType | None, folder: Path) -> bool:
@@ -135,15 +151,16 @@ def _is_in(module: ModuleType | None, folder: Path) -> bool:
 
 
 @contextmanager
-def _importing(folder: str) -> Iterator[None]:
-    """With a folder first on ``sys.path``, as Python has it for a script."""
-    sys.path.insert(0, folder)
+def _importing(*folders: str) -> Iterator[None]:
+    """With folders first on ``sys.path``, as Python has that of a script."""
+    sys.path[:0] = folders
     importlib.invalidate_caches()
     try:
         yield
     finally:
-        if folder in sys.path:
-            sys.path.remove(folder)
+        for folder in folders:
+            if folder in sys.path:
+                sys.path.remove(folder)
 
 
 def _imported(own: OwnName) -> ModuleType:

@@ -89,6 +89,22 @@ def test_a_file_is_loaded_anew_with_what_lies_beside_it(tmp_path: Path) -> None:
     assert load_target(f"{file}:f").found(0) == -2
 
 
+def test_a_file_of_a_package_imports_relatively(tmp_path: Path) -> None:
+    inner = tmp_path / "outer_own" / "inner"
+    inner.mkdir(parents=True)
+    (inner.parent / "__init__.py").touch()
+    (inner / "__init__.py").touch()
+    (inner.parent / "one.py").write_text("ONE = 1\n")
+    (inner / "two.py").write_text("TWO = 2\n")
+    file = inner / "file.py"
+    file.write_text(
+        "from ..one import ONE\nfrom .two import TWO\ndef f(x):\n    return ONE + TWO\n"
+    )
+    assert load_target(f"{file}:f").found(0) == 3
+    (inner / "two.py").write_text("TWO = 3\n")
+    assert load_target(f"{file}:f").found(0) == 4
+
+
 def test_an_attribute_of_a_class_can_be_named(tmp_path: Path) -> None:
     file = tmp_path / "own.py"
     file.write_text("class A:\n    @staticmethod\n    def f(x):\n        return x\n")
