@@ -108,7 +108,9 @@ def test_results_and_gradients_lie_in_memory(case: Case) -> None:
 
 def test_launches_are_counted(case: Case) -> None:
     assert case.record.counters.joined, case.record.counters.sentence
-    assert all(launch.bytes_read.counted is not None for launch in case.launches)
+    # Counters see kernels; a copy or fill by the driver is none.
+    kernels = [n for n in case.launches if not n.kernel.startswith(("Memcpy", "Memset"))]
+    assert all(launch.bytes_read.counted is not None for launch in kernels)
 
 
 def test_the_peak_lies_under_its_estimate(case: Case) -> None:
