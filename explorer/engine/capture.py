@@ -158,7 +158,9 @@ def captured_of(
             continue
         origin = joint.forward.get(node)
         if origin is not None:
-            builder.add_op(node, named[origin], updates=updates.get(origin, ()))
+            builder.add_op(
+                node, _of_a_part(named[origin], called, builder), updates=updates.get(origin, ())
+            )
         else:
             _add_backward_op(builder, node, joint, called)
     builder.mark_outputs(joint.module)
@@ -170,6 +172,15 @@ def captured_of(
         tangents=joint.tangents,
         differentiated=differentiated,
     )
+
+
+def _of_a_part(name: OpName, called: Mapping[str, str], builder: GraphBuilder) -> OpName:
+    """The name, with a number where autograd runs an op in parts, as it does attention's."""
+    taken = {op.name for op in builder.ops}
+    if name.name not in taken or name.in_place:
+        return name
+    part = numbered(name.name, {*taken, *called.values(), *builder.tensors})
+    return OpName(name=part, detail=name.detail, output=part)
 
 
 def _add_backward_op(
