@@ -14,7 +14,7 @@ from explorer.engine.prepared import Prepared
 from explorer.engine.session import Session
 from explorer.engine.strategies import find_strategy
 from explorer.model.errors import UsageError
-from explorer.model.fusion import FusionPlan, all_in_one, each_alone
+from explorer.model.fusion import FusionPlan, all_in_one, each_alone, fusable_links
 from explorer.model.legality import check
 from explorer.model.messages import Reply, RunFinished, RunRequest
 from explorer.model.planned import planned_bytes
@@ -310,4 +310,6 @@ def test_fewer_groups_plan_fewer_bytes() -> None:
     for chain in ALL_CHAINS:
         graph = chosen(chain).captured.graph
         apart, together = each_alone(ops_of(chain)), all_in_one(ops_of(chain))
-        assert sum(planned_bytes(graph, together)) < sum(planned_bytes(graph, apart))
+        saved = sum(planned_bytes(graph, apart)) - sum(planned_bytes(graph, together))
+        # Where there are only matmuls, nothing can be saved.
+        assert saved > 0 or not fusable_links(graph), chain
