@@ -15,6 +15,7 @@ import torch
 from explorer.chains.descriptor import OpName
 from explorer.engine.chain_functions.base import DTYPE_NAMES
 from explorer.engine.joint import place_of
+from explorer.engine.module_paths import module_path
 from explorer.engine.op_facts import flops_of, is_view, kind_of, reads_nothing
 from explorer.engine.prepared import CapturedNode
 from explorer.engine.tensor_parts import parts_read, reachable_bytes
@@ -140,6 +141,7 @@ class GraphBuilder:
                 aten=str(node.target),
                 source_line=None if source is None else source.line,
                 source_file=None if source is None else source.file,
+                module=module_path(node),
                 node=node.name,
                 updates=updates,
                 is_backward=gradient_of is not None,

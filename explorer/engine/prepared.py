@@ -41,6 +41,7 @@ class CapturedNode:
             input, where it adds up the gradients of one.
         adds_gradients: It adds up gradients of a value that several ops took.
         source_file: The file of the code that calls it, as tracebacks name it.
+        module: Path of the module that it is in, from the outermost; None if it is in none.
     """
 
     op: str
@@ -52,6 +53,7 @@ class CapturedNode:
     gradient_of: str | None = None
     adds_gradients: bool = False
     source_file: str | None = None
+    module: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,12 @@ not joined, and a sentence says so.
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import torch
 
+from explorer.engine.bound import BoundFunction
 from explorer.engine.cupti.counters import RangeBytes
 from explorer.engine.internals import InternalMovedError
 from explorer.engine.measure.assemble import (
@@ -183,6 +185,13 @@ class _Recorder:
         launches = with_counts(launches, _beside(events, counted))
         return self._result(launches, recorded, counted.counters, calls)
 
+    def _observed(
+        self, observer: CallLog | CallLabels | CallTimer, is_compiled: bool
+    ) -> AbstractContextManager[None]:
+        """See the calls; of somebody's own code also those between its compiled graphs."""
+        is_own = isinstance(self.prepared.function, BoundFunction)
+        return observed(observer, is_compiled=is_compiled, has_breaks=is_own and is_compiled)
+
     def _twin(self) -> Call:
         """What launches the same kernels one by one."""
         if self.strategy.name != "cudagraph":
@@ -198,7 +207,7 @@ class _Recorder:
             labels = CallLabels()
 
             def labelled() -> None:
-                with observed(labels, is_compiled=is_compiled):
+                with self._observed(labels, is_compiled):
                     twin()
 
             events = trace(labelled, with_labels=True)
@@ -221,7 +230,7 @@ class _Recorder:
             device_type=self.prepared.device.type,
             source_files=source_files(self.prepared),
         )
-        with observed(log, is_compiled=is_compiled):
+        with self._observed(log, is_compiled):
             call()
         calls = self._by_group(log)
         origins = find_origins(calls, self.prepared, self.observation)
@@ -260,7 +269,7 @@ class _Recorder:
 
     def _timed(self, is_compiled: bool) -> list[TimedCall]:
         timer = CallTimer()
-        with observed(timer, is_compiled=is_compiled):
+        with self._observed(timer, is_compiled):
             self.call()
         return timer.calls
 

@@ -29,6 +29,7 @@ from explorer.engine.internals import (
     settings,
 )
 from explorer.engine.measure.fusion_log import FusionNotes, fusion_notes, listening
+from explorer.engine.module_paths import module_path
 from explorer.engine.op_facts import is_view
 from explorer.engine.piece_builder import MARK
 
@@ -59,6 +60,7 @@ class GraphNode:
             there belongs to the forward pass.
         sequence: Autograd's number of the forward operator that it is, or whose gradient it helps
             to make; None if unknown.
+        module: Path of the module that it is in, from the outermost; None if it is in none.
         adds_gradients: It adds up gradients of a value that several operators took.
     """
 
@@ -73,6 +75,7 @@ class GraphNode:
     mark: int | None = None
     is_backward: bool = False
     sequence: int | None = None
+    module: str | None = None
     adds_gradients: bool = False
 
 
@@ -374,6 +377,7 @@ def _graph_node(node: torch.fx.Node) -> GraphNode:
         mark=mark if isinstance(mark, int) else None,
         is_backward=node.meta.get("partitioner_tag") == "is_backward",
         sequence=sequence if isinstance(sequence, int) else None,
+        module=module_path(node),
         adds_gradients=_ADDS_GRADIENTS in stack,
     )
 

@@ -12,6 +12,7 @@ from explorer.engine.measure.backward_origins import compiled_backward_ops, eage
 from explorer.engine.measure.calls import CallKind, RecordedCall, packet_of
 from explorer.engine.measure.generated import GeneratedModule, read_module
 from explorer.engine.measure.left_over import left_over_ops
+from explorer.engine.measure.lineless import ops_by_module
 from explorer.engine.measure.observe_compile import (
     CompileObservation,
     FunctionNotes,
@@ -108,7 +109,14 @@ def ops_of_nodes(
 ) -> dict[tuple[str, str], str]:
     """The op of each node of the generated modules' graphs, by module key and node name."""
     files = source_files(prepared)
-    found = {notes.key: _ops_of_graph(notes, prepared.nodes, files) for notes in modules}
+    found: dict[str, dict[str, str]] = {}
+    for notes in modules:
+        # What lies behind a graph break is no op of the graphs before it.
+        done = (
+            {op for ops in found.values() for op in ops.values()} if prepared.graph.breaks else ()
+        )
+        left = [c for c in prepared.nodes if c.op not in done]
+        found[notes.key] = _ops_of_graph(notes, left, files)
     numbers: dict[int, str] = {}
     for notes in modules:
         for name, op in found[notes.key].items():
@@ -171,7 +179,7 @@ def _nodes_of(call: RecordedCall, notes: ModuleNotes) -> tuple[str, ...]:
 def _updated(
     call: RecordedCall, line: int, notes: ModuleNotes, module: GeneratedModule
 ) -> tuple[str, ...]:
-    """The node of an operator that completes a buffer in place, such as a scatter without handle."""
+    """The node of an operator that completes a buffer in place: no handle stands above it."""
     if call.kind is not CallKind.ATEN or not packet_of(call.name).endswith("_"):
         return ()
     variables = module.argument_names(line)
@@ -279,6 +287,13 @@ def _ops_of_graph(
     for line, nodes in taken_apart.items():
         at_line = [c for c in forward if (c.source_file, c.source_line) == line]
         ops.update(ops_of_repeats(nodes, at_line))
+    lineless = (
+        node
+        for node in notes.nodes.values()
+        if not (node.is_view or node.is_backward or node.name in ops)
+        and not any(path in files for path, _ in node.frames)
+    )
+    ops.update(ops_by_module(lineless, forward))
     within = set(notes.marked) if notes.marked else set(by_node)
     could_be = captured if notes.marked else forward
     left = [c for c in could_be if c.node in within]
@@ -302,7 +317,8 @@ def _ops_rewritten(
     found = {}
     for node in notes.nodes.values():
         has_line = any(path in files for path, _ in node.frames)
-        is_told = node.name in told or has_line or node.is_backward
+        has_place = has_line or node.module is not None
+        is_told = node.name in told or has_place or node.is_backward
         if is_told or node.is_view or node.original_aten is None:
             continue
         alike = [c.op for c in missing if packet_of(c.aten) == packet_of(node.original_aten)]

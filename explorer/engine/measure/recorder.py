@@ -174,26 +174,36 @@ class _SeesOperators(TorchDispatchMode):  # type: ignore[no-untyped-call] # torc
         return self._observer.around(call, lambda: func(*args, **keywords))
 
 
+class _SeesAllOperators(_SeesOperators):  # type: ignore[no-untyped-call] # nor here
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Let code that was compiled run as such, rather than as eager under another mode."""
+        return True
+
+
 @contextmanager
-def observed(observer: Observer, *, is_compiled: bool) -> Iterator[None]:
+def observed(observer: Observer, *, is_compiled: bool, has_breaks: bool = False) -> Iterator[None]:
     """Let an observer see the calls inside the ``with`` block.
 
     Args:
         observer: Stands around each call.
         is_compiled: Whether compiled graphs are called; operators are then seen inside them only.
+        has_breaks: Whether operators run between these graphs, which are to be seen too; a torch
+            that cannot show them leaves them out.
     """
-    mode = _SeesOperators(observer)
+    sees_all = has_breaks and hasattr(TorchDispatchMode, "ignore_compile_internals")
+    mode = _SeesAllOperators(observer) if sees_all else _SeesOperators(observer)
     with ExitStack() as stack:
         # Else a GPU's backward pass runs in a thread whose frames do not lead back to the code.
         stack.enter_context(torch.autograd.set_multithreading_enabled(False))
         if is_compiled:
             log = observer if isinstance(observer, CallLog) else None
-            stack.enter_context(_compiled_graphs(mode, log))
+            stack.enter_context(_compiled_graphs(None if sees_all else mode, log))
             stack.enter_context(_triton_kernels(observer))
             stack.enter_context(_cpp_functions(observer))
             if log is not None:
                 stack.enter_context(_allocations(log))
-        else:
+        if sees_all or not is_compiled:
             stack.enter_context(mode)
         stack.enter_context(_own_triton_kernels(observer))
         yield

@@ -146,3 +146,25 @@ def test_broken_code_compiles_in_pieces_and_says_where(tmp_path: Path) -> None:
     assert passed(compiled)
     assert compiled.compile is not None
     assert compiled.compile.graph_breaks == eager.graph.breaks
+
+
+@pytest.mark.slow
+def test_what_runs_between_compiled_graphs_is_a_launch_too(tmp_path: Path) -> None:
+    chain, own = f"{FUNCTIONS}:uncompiled_between", OwnCode(inputs="x=fp32[4,8]")
+    [run] = runs_of(tmp_path, chain, own, "compile")
+    assert [launch.ops for launch in run.launches] == [("mul",), ("add",), ("mul2",)]
+    assert passed(run)
+
+
+@pytest.mark.slow
+def test_launches_of_torchs_own_modules_have_their_ops(tmp_path: Path) -> None:
+    chain = "torch.nn.modules.transformer:TransformerEncoderLayer"
+    own = OwnCode(
+        inputs="src=fp32[2,4,8]", init="d_model=8 nhead=2 dim_feedforward=16 batch_first=True",
+        training=True,
+    )  # fmt: skip
+    [run] = runs_of(tmp_path, chain, own, "compile")
+    told = {op for launch in run.launches for op in launch.ops}
+    assert {"native_layer_norm", "native_layer_norm2", "addmm", "addmm2", "addmm3", "add3"} <= told
+    [last] = [launch.ops for launch in run.launches if "native_layer_norm2" in launch.ops]
+    assert last == ("native_dropout3", "add3", "native_layer_norm2")

@@ -1,6 +1,7 @@
 """Functions as somebody may write them, for the tests of own code."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -80,3 +81,14 @@ def printed(x: torch.Tensor) -> torch.Tensor:
 
 def scaled_by_its_largest(x: torch.Tensor) -> torch.Tensor:
     return x / x.max().item()
+
+
+def _plus_one(x: torch.Tensor) -> torch.Tensor:
+    return x + 1
+
+
+_not_compiled: Callable[[torch.Tensor], torch.Tensor] = torch.compiler.disable(_plus_one)  # type: ignore[no-untyped-call] # torch has no hints there
+
+
+def uncompiled_between(x: torch.Tensor) -> torch.Tensor:
+    return _not_compiled(x * 2) * 3
