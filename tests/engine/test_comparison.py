@@ -26,9 +26,7 @@ def comparison(chain: str, **settings: object) -> tuple[Prepared, Comparison]:
 
 
 def strategy_of(build: Callable[[Prepared], Built], name: str = "made up") -> Strategy:
-    return Strategy(
-        name=name, title=name, build=build, peak=always(PeakFamily.EAGER)
-    )
+    return Strategy(name=name, title=name, build=build, peak=always(PeakFamily.EAGER))
 
 
 def verdict(compared: Comparison, strategy: Strategy) -> Accuracy:
