@@ -71,7 +71,8 @@ class _Listener(logging.Handler):
             return
         found = read_break(payload, self._is_users)
         # One place may fail in two ways, as when Dynamo cannot even go on behind it.
-        if all(not found.place or found.place != each.place for each in self.found):
+        known = {each.place or each.reason for each in self.found}
+        if (found.place or found.reason) not in known:
             self.found.append(found)
 
 
@@ -99,13 +100,21 @@ def watching_breaks(is_users: Callable[[str], bool]) -> Iterator[list[GraphBreak
 def read_break(text: str, is_users: Callable[[str], bool]) -> GraphBreak:
     """A graph break as torch tells it: the innermost line of the user's, and why."""
     traced = text.partition("User code traceback:")[2].partition("\nTraceback (most recent")[0]
-    frames = [(m["file"], m["line"]) for m in _FRAME.finditer(traced) if is_users(m["file"])]
+    frames = [(m["file"], m["line"]) for m in _FRAME.finditer(traced)]
+    # What stands before this program's last frame is whoever called it.
+    callers = max((i for i, (file, _) in enumerate(frames, 1) if is_programs(file)), default=0)
+    frames = [(file, line) for file, line in frames[callers:] if is_users(file)]
     where = _WHERE.search(text)
-    if not frames and where is not None:
+    if not frames and where is not None and not Path(where["file"]).is_relative_to(_TORCH):
         frames = [(where["file"], where["line"])]
     place = f"{Path(frames[-1][0]).name}:{frames[-1][1]}" if frames else ""
     said = text.partition("User code traceback:")[0]
     return GraphBreak(place=place, reason=reason_in_words(said), raw=said.strip()[:_MOST_RAW])
+
+
+def is_programs(file: str) -> bool:
+    """Whether a file is this program's own."""
+    return Path(file).is_relative_to(_PROGRAM)
 
 
 def reason_in_words(text: str) -> str:

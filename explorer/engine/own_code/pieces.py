@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from explorer.chains.descriptor import OpName
 from explorer.engine.bound import BoundFunction, flat_tensors
 from explorer.engine.capture import Captured
-from explorer.engine.graph_breaks import reason_in_words, watching_breaks
+from explorer.engine.graph_breaks import is_programs, reason_in_words, watching_breaks
 from explorer.engine.graph_builder import GraphBuilder, computes
 from explorer.engine.op_facts import is_view
 from explorer.engine.op_naming import numbered
@@ -181,11 +181,20 @@ def _meta(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _frames(is_shown: Callable[[str], bool]) -> Iterator[str]:
-    """The lines that led here, as a traceback writes them, outermost first."""
+    """The lines that led here, as a traceback writes them, outermost first.
+
+    They end at this program's call of the code: who called the program is not of the code.
+    """
     found = []
+    is_inside = False
     frame = sys._getframe(1)
     for _ in range(_MOST_FRAMES):
         code = frame.f_code
+        if is_programs(code.co_filename):
+            if is_inside:
+                break
+        else:
+            is_inside = True
         if is_shown(code.co_filename):
             found.append(f'  File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}\n')
         if frame.f_back is None:

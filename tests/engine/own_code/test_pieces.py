@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import explorer
 from explorer.engine.graph_breaks import read_break, reason_in_words
 from explorer.engine.strategies import find_strategy
 from explorer.model.errors import UsageError
@@ -91,3 +92,23 @@ def test_what_export_would_capture_whole_breaks_where_a_compiler_breaks(
     number = Path(FUNCTIONS).read_text().splitlines().index(f"    {line}") + 1
     assert graph.breaks == (GraphBreak(place=f"functions.py:{number}", reason=reason),)
     assert [op.piece for op in graph.ops] == [0, 1]
+
+
+def test_whoever_called_the_program_is_not_the_place_of_a_break() -> None:
+    program = Path(explorer.__file__).parent / "engine" / "own_code" / "pieces.py"
+    caller = (
+        'User code traceback:\n  File "/u/notebook.py", line 7, in f\n'
+        f'  File "{program}", line 1, in g\n'
+    )
+    inner = '  File "/u/own.py", line 3, in h\n'
+    assert read_break(f"{caller}{inner}", lambda file: file.startswith("/u/")).place == "own.py:3"
+    assert read_break(caller, lambda file: file.startswith("/u/")).place == ""
+
+
+def test_an_op_of_torch_has_no_line_of_whoever_called_the_program() -> None:
+    chosen = captured("torch.nn:GRU", "input=fp32[2,2,4]", "input_size=4 hidden_size=4")
+    graph = chosen.captured.graph
+    assert [(each.place, each.reason) for each in graph.breaks] == [
+        ("", "Dynamo does not trace RNN, GRU and LSTM")
+    ]
+    assert {op.source_place for op in graph.ops} == {None}

@@ -1,0 +1,103 @@
+"""The real modules of the tests of own code on a GPU, with whatever transformers it has."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+import torch
+
+from explorer.engine.measure.ceilings import CeilingsStore
+from explorer.engine.own_code.errors import OwnCodeError
+from explorer.engine.session import Session
+from explorer.model.messages import Reply, RunFinished, RunRequest
+from explorer.model.run import Direction, Run
+from tests.engine.own_code.real_modules import REAL_MODULES, RealModule
+
+pytestmark = pytest.mark.gpu
+
+CHECKOUT = Path(__file__).parents[2]
+RUN = [pytest.param(m, id=m.label) for m in REAL_MODULES if m.refused is None]
+REFUSED = [pytest.param(m, id=m.label) for m in REAL_MODULES if m.refused is not None]
+TRAINED = [pytest.param(m, id=m.label) for m in REAL_MODULES if m.backward]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    if not torch.cuda.is_available():
+        pytest.skip("torch sees no CUDA device")
+    return Session(CeilingsStore(tmp_path_factory.mktemp("cache") / "ceilings.json"))
+
+
+@pytest.fixture(autouse=True)
+def _here_and_offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are named from the checkout's folder; nothing is asked of Hugging Face's hub."""
+    monkeypatch.chdir(CHECKOUT)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+def skip_if_absent(module: RealModule) -> None:
+    """Skip a module that the installed release lacks, with that as the reason."""
+    if not module.package:
+        return
+    where, _, name = module.chain.partition(":")
+    package = pytest.importorskip(module.package)
+    try:
+        there = hasattr(importlib.import_module(where), name)
+    except ModuleNotFoundError:
+        there = False
+    if not there:
+        pytest.skip(f"{module.package} {package.__version__} has no {module.chain}")
+
+
+def measure(
+    engine: Session, module: RealModule, direction: Direction, *strategies: str
+) -> list[Run]:
+    """Runs in bf16, or in what the module's text names."""
+    skip_if_absent(module)
+    replies: list[Reply] = []
+    request = RunRequest(
+        chain=module.chain,
+        own=module.own,
+        direction=direction,
+        strategies=strategies,
+        device="cuda:0",
+        timing_s=0.05,
+        measure_ceilings=False,
+    )
+    engine.handle(request, replies.append)
+    return [reply.run for reply in replies if isinstance(reply, RunFinished)]
+
+
+def check(runs: list[Run], module: RealModule) -> None:
+    for run in runs:
+        assert run.error is None
+        assert run.launches
+        assert any(launch.ops for launch in run.launches)
+        if module.no_accuracy is None:
+            assert run.accuracy is not None
+            assert run.accuracy.passed
+        else:
+            assert run.accuracy is None
+            assert any(warning.startswith("There is no accuracy") for warning in run.warnings)
+
+
+@pytest.mark.parametrize("module", RUN)
+def test_it_runs_and_is_right(engine: Session, module: RealModule) -> None:
+    runs = measure(engine, module, Direction.FORWARD, "eager", *module.also)
+    check(runs, module)
+    assert len(runs) == 1 + len(module.also)
+
+
+@pytest.mark.parametrize("module", TRAINED)
+def test_forward_and_backward_run_and_are_right(engine: Session, module: RealModule) -> None:
+    [run] = measure(engine, module, Direction.FORWARD_BACKWARD, "eager")
+    check([run], module)
+    assert any(op.is_backward for op in run.graph.ops)
+
+
+@pytest.mark.parametrize("module", REFUSED)
+def test_its_own_line_is_told(engine: Session, module: RealModule) -> None:
+    with pytest.raises(OwnCodeError) as raised:
+        measure(engine, module, Direction.FORWARD, "eager")
+    assert module.refused is not None
+    assert module.refused in str(raised.value)
