@@ -65,7 +65,8 @@ def sentence_for(
             f"{spec} could not be compiled: {first_line(error)}; eager shows the chain without "
             "the compiler."
         )
-    return f"{spec} failed{at}: {type(error).__name__}: {first_line(error)}."
+    said = f"{type(error).__name__}: {first_line(error)}."
+    return f"{place} raises {said}" if place else f"{spec} was stopped by {said}"
 
 
 def first_line(error: BaseException) -> str:

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,13 @@ INSTALLED = ("site-packages", "dist-packages")
 """Folders of packages; they lie within Python's own."""
 _TORCH, _PYTHON = Path(torch.__file__).parent, Path(logging.__file__).parents[1]
 _PROGRAM = Path(__file__).parents[1]
-_TRACE = "torch.__trace"
+TRACE = "torch.__trace"
 """The log in which torch tells tools what it compiles."""
 _BREAK = "dynamo_graph_break_reason"
 _FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+), in ')
 _WHERE = re.compile(r"Graph break in user code at (?P<file>.+):(?P<line>\d+)")
-_EXPLAINED = re.compile(r"^\s*Explanation:\s*(?P<text>.+)$", re.MULTILINE)
+_EXPLAINED = re.compile(r"^[ \t]*Explanation:[ \t]*(?P<text>\S.*)$", re.MULTILINE)
+_SUMMARY = re.compile(r"^(?P<text>\S.*)\n[ \t]*Explanation:", re.MULTILINE)
 _HINTS = re.compile(r"^\s*(Hint|Developer debug context):", re.MULTILINE)
 _CALLED = re.compile(
     r"(?:builtin(?: operator)?|the function|calling function|C function) `(?P<name>[^`]+?)\.?`"
@@ -40,6 +41,8 @@ _IN_WORDS = (
     ("`torch.nn.Parameter()` constructor", "a parameter is made, which Dynamo cannot trace"),
     ("run FX node with fake tensors", "an operator fails, which Dynamo does not let code catch"),
     ("Unsupported context manager", "a `with` block is entered that Dynamo cannot trace"),
+    ("backwards hooks", "a module has a backward hook, which Dynamo does not trace"),
+    ("tag_activation_checkpoint", "activation checkpointing computes anew what it did not keep"),
     ("RNN, GRU, or LSTM", "Dynamo does not trace RNN, GRU and LSTM"),
     ("Dynamic shape operator", "the size of a result depends on values"),
     ("Dynamic slicing", "the size of a result depends on values"),
@@ -84,7 +87,7 @@ def watching_breaks(is_users: Callable[[str], bool]) -> Iterator[list[GraphBreak
         is_users: Whether a file is the user's, whose line is told.
     """
     listener = _Listener(is_users)
-    log = logging.getLogger(_TRACE)
+    log = logging.getLogger(TRACE)
     before, propagates = log.level, log.propagate
     log.addHandler(listener)
     log.setLevel(logging.DEBUG)
@@ -107,9 +110,24 @@ def read_break(text: str, is_users: Callable[[str], bool]) -> GraphBreak:
     where = _WHERE.search(text)
     if not frames and where is not None and not Path(where["file"]).is_relative_to(_TORCH):
         frames = [(where["file"], where["line"])]
-    place = f"{Path(frames[-1][0]).name}:{frames[-1][1]}" if frames else ""
     said = text.partition("User code traceback:")[0]
-    return GraphBreak(place=place, reason=reason_in_words(said), raw=said.strip()[:_MOST_RAW])
+    return GraphBreak(
+        place=_place(frames), reason=reason_in_words(said), raw=said.strip()[:_MOST_RAW]
+    )
+
+
+def break_of_error(error: Exception, is_users: Callable[[str], bool]) -> GraphBreak:
+    """What an error of torch's, raised while a graph was made, says of a break."""
+    text = str(error)
+    frames = [(m["file"], m["line"]) for m in _FRAME.finditer(text) if is_users(m["file"])]
+    return GraphBreak(
+        place=_place(frames), reason=reason_in_words(text), raw=text.strip()[:_MOST_RAW]
+    )
+
+
+def _place(frames: Sequence[tuple[str, str]]) -> str:
+    """The innermost line; empty where there is none."""
+    return f"{Path(frames[-1][0]).name}:{frames[-1][1]}" if frames else ""
 
 
 def is_programs(file: str) -> bool:
@@ -126,7 +144,7 @@ def reason_in_words(text: str) -> str:
     called = _CALLED.search(said)
     if called is not None:
         return f"{called['name'].removeprefix(_UNKNOWN)}() is called, which Dynamo cannot trace"
-    explained = _EXPLAINED.search(said)
+    explained = _EXPLAINED.search(said) or _SUMMARY.search(said)
     if explained is not None:
         return _first_sentence(explained["text"])
     lines = [line.strip() for line in said.splitlines() if line.strip()]

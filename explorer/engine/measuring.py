@@ -23,9 +23,10 @@ from explorer.engine.measure.groups import fusion_groups, observation_of, with_p
 from explorer.engine.measure.launches import LaunchRecord, record_launches
 from explorer.engine.measure.memory import Peak, measure_peak
 from explorer.engine.measure.observe_compile import CompileObservation, observing_compilation
+from explorer.engine.measure.recompiles import recompile_doubts, watching_recompiles
 from explorer.engine.measure.refusals import find_refusals
 from explorer.engine.measure.stopwatch import time_call
-from explorer.engine.own_code import line_at_fault
+from explorer.engine.own_code import exit_sentence, line_at_fault
 from explorer.engine.prepared import Prepared
 from explorer.engine.progress import ProgressReporter
 from explorer.engine.run_maker import RunMaker
@@ -95,7 +96,7 @@ class Measuring:
             )
         try:
             return self._measure(strategy)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # Whatever a compiler or a kernel raises, the other strategies have to go on.
             _logger.exception("%s failed", spec)
             # Whoever keeps the log record keeps the traceback, but not the tensors in its frames.
@@ -103,7 +104,11 @@ class Measuring:
             self.lost = is_device_lost(error)
             chosen = self.maker.chosen
             place = None if chosen.own is None else line_at_fault(error, chosen.own.is_own)
-            told = sentence_for(error, spec, chosen.code.size_parameter, place)
+            told = (
+                exit_sentence(place or f"What was run as {spec}", error)
+                if isinstance(error, SystemExit)
+                else sentence_for(error, spec, chosen.code.size_parameter, place)
+            )
             return self.maker.failed(strategy, told)
         finally:
             if not self.lost:
@@ -115,7 +120,7 @@ class Measuring:
         read_clocks = clock_reader(device)
         clocks_before = read_clocks()
         built, observation, first_call_s = self._build(strategy)
-        with closing(built):
+        with closing(built), watching_recompiles() as recompiles:
             peak, no_peak = self._peak(built)
             record = self._record(strategy, built, observation)
             timing = self._time(spec, built, read_clocks, record)
@@ -128,6 +133,7 @@ class Measuring:
         cost = CompileCost(
             first_call_s=first_call_s,
             graph_breaks=built.graph_breaks,
+            recompiles=tuple(dict.fromkeys(recompiles)),
             refusals=find_refusals(
                 self.prepared,
                 observation,
@@ -155,6 +161,7 @@ class Measuring:
                 *no_peak,
                 *record.warnings,
                 *timing_doubts(timing, full_sm_mhz(device)),
+                *recompile_doubts(recompiles),
                 *compared.complaints,
             ),
         )

@@ -133,6 +133,7 @@ class Prepared:
         args = tuple(leaves.values()) if bound is None else bound.args
         kwargs = {} if bound is None else bound.kwargs
         wanted = tuple(leaves[name] for name in self.differentiated)
+        stored = tuple(leaves[name] for name in self.updated)
 
         def forward_backward() -> Returned:
             with torch.enable_grad():
@@ -142,6 +143,10 @@ class Prepared:
                     raise UsageError(_CUT_OFF)
                 with backward_pass.running():
                     gradients = torch.autograd.grad(roots, wanted, tangents)
+                for value in stored:
+                    # Else the next call's backward pass would go on into this one.
+                    if value.grad_fn is not None:
+                        value.detach_()
             return (*(value.detach() for value in handed_out), *gradients)
 
         return forward_backward

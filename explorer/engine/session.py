@@ -15,11 +15,19 @@ from explorer.engine.cupti.errors import CounterRefused
 from explorer.engine.devices import describe, list_devices, resolve_device, versions
 from explorer.engine.doctor import examine
 from explorer.engine.dtypes import dtype_abilities, precision_of, settings_refusal
-from explorer.engine.faults import NoReferenceError, NoRoomError, is_out_of_memory, sentence_for
+from explorer.engine.faults import (
+    NoReferenceError,
+    NoRoomError,
+    first_line,
+    is_device_lost,
+    is_out_of_memory,
+    sentence_for,
+)
 from explorer.engine.fitting import Room, capture_that_fits, estimate, refuse
 from explorer.engine.grouping import inductor_grouping
 from explorer.engine.measure.ceilings import CeilingsStore, measure_ceilings
 from explorer.engine.measuring import Measuring, give_memory_back
+from explorer.engine.own_code import raising_hard_exits
 from explorer.engine.prepare import ChosenChain, Subject, make_ready, without_memory
 from explorer.engine.prepared import Prepared
 from explorer.engine.progress import ProgressReporter
@@ -95,7 +103,7 @@ class Session:
             UsageError: What was asked for is not there.
             ExplorerError: It failed for a reason that one sentence tells.
         """
-        with keeping_torchs_settings():
+        with keeping_torchs_settings(), raising_hard_exits():
             self._carry_out(request, emit)
 
     def _carry_out(self, request: Request, emit: Emit) -> None:
@@ -228,14 +236,17 @@ class Session:
         except NoReferenceError as error:
             measuring.comparison = None
             measuring.maker = measuring.maker.warning(str(error))
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-            _logger.warning("the reference is incomplete: %s", error)
+        except Exception as error:
+            _logger.exception("the reference is incomplete")
             what = "Eager's own error" if measuring.comparison else "The error"
-            measuring.maker = measuring.maker.warning(
-                f"{what} is not known: there was too little memory to compute it."
-            )
+            if is_out_of_memory(error):
+                why = "there was too little memory to compute it"
+            elif measuring.maker.chosen.own is None or is_device_lost(error):
+                raise
+            else:
+                # What own code raises is told by the run itself, which calls it again.
+                why = f"the code raised {type(error).__name__}: {first_line(error)}"
+            measuring.maker = measuring.maker.warning(f"{what} is not known: {why}.")
         give_memory_back(measuring.prepared.device)
 
     def _with_ceilings(

@@ -5,6 +5,7 @@ Both the command line's blocking client and the window's use them.
 
 import os
 import platform
+import re
 import shutil
 import signal
 import sys
@@ -26,6 +27,10 @@ CPU_FLAGS = Path("/proc/cpuinfo")
 DEBUG_VARIABLE = "KERNEL_EXPLORER_DEBUG"
 """Set to anything, it lets tracebacks and the worker's stderr through."""
 
+_PROGRAM = BOOTSTRAP.parents[1]
+_FRAME = re.compile(r'^  File "(.+)", line (\d+) in ', re.MULTILINE)
+# What Python's own modules and installed packages lie in.
+_PYTHONS = re.compile(r"python3(\.\d+)?|(site|dist)-packages")
 _KEEP_MEMORY_BYTES = 64 * 1024**3
 
 
@@ -166,9 +171,12 @@ def exit_sentence(returncode: int, stderr_tail: str) -> str:
             "start a new one."
         )
     if returncode < 0:
+        place = _place_of_crash(stderr_tail)
+        to_leave = "the strategy that was running" if place is None else "that line"
         return (
-            f"The worker crashed ({_signal_name(returncode)}){_last_words(stderr_tail)}; run again "
-            "to start a new one, and leave out the strategy that was running if it crashes again."
+            f"The worker crashed ({_signal_name(returncode)})"
+            f"{_last_words(stderr_tail) if place is None else f' at {place}'}; run again "
+            f"to start a new one, and leave out {to_leave} if it crashes again."
         )
     if returncode == RESTART_EXIT:
         return "The worker gave up a device that a kernel had faulted on; run again on a new one."
@@ -206,6 +214,17 @@ def _signal_name(returncode: int) -> str:
         return f"signal {-returncode}"
     words = {"SIGABRT": "aborted", "SIGSEGV": "segmentation fault", "SIGFPE": "arithmetic fault"}
     return f"{words[name]}, {name}" if name in words else name
+
+
+def _place_of_crash(stderr_tail: str) -> str | None:
+    """The user's innermost line when C code crashed, as Python's fault handler tells it."""
+    _, _, stack = stderr_tail.rpartition("Current thread ")
+    for file, line in _FRAME.findall(stack.partition("\nThread ")[0]):
+        path = Path(file)
+        is_pythons = any(_PYTHONS.fullmatch(part) for part in path.parts[:-1])
+        if not (is_pythons or path.is_relative_to(_PROGRAM) or file.startswith("<")):
+            return f"{path.name}:{line}"
+    return None
 
 
 def _last_words(stderr_tail: str) -> str:

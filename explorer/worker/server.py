@@ -54,6 +54,8 @@ NO_ROOM = ("failed to map segment", "cannot allocate memory", "Cannot allocate m
 LOST_CONTEXT = ("AcceleratorError", "device-side assert", "illegal memory access", "CUDA error")
 
 Emit = Callable[[Reply], None]
+# Ours to call also while code that is run finds another in its place.
+_end_process = os._exit
 _logger = logging.getLogger("explorer.worker")
 
 
@@ -213,6 +215,11 @@ def sentence_for(error: BaseException) -> str:
         return f"The memory did not suffice ({first_line(error)}); choose a smaller size."
     if isinstance(error, SystemExit):
         return "The code that was run tried to end the program (sys.exit); it was not let."
+    if isinstance(error, KeyboardInterrupt):
+        return (
+            f"The code that was run raised KeyboardInterrupt{_place(error)}; have it raise an "
+            "Exception, which is told with its line."
+        )
     if is_context_lost(error):
         return (
             f"A kernel faulted on the device ({first_line(error)}); a new worker is started for "
@@ -301,7 +308,7 @@ def leave(code: int) -> NoReturn:
     The children go too. Where they cannot be listed, the client ends the group that they are in.
     """
     kill_all_but_this()
-    os._exit(code)
+    _end_process(code)
 
 
 def leave_unwatched(code: int) -> NoReturn:

@@ -53,7 +53,7 @@ def test_what_the_compiler_raises_is_told_as_such() -> None:
 
 def test_anything_else_keeps_its_kind_and_first_line() -> None:
     assert sentence_for(ValueError("bad shape.\nand more"), "sdpa", "n") == (
-        "sdpa failed: ValueError: bad shape."
+        "sdpa was stopped by ValueError: bad shape."
     )
-    assert sentence_for(KeyError(), "sdpa", "n") == "sdpa failed: KeyError: KeyError."
+    assert sentence_for(KeyError(), "sdpa", "n") == "sdpa was stopped by KeyError: KeyError."
     assert sentence_for(UsageError("Say so."), "sdpa", "n") == "Say so."

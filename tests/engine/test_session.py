@@ -282,7 +282,7 @@ def raising(error: Exception) -> Callable[[Prepared], Built]:
     ("error", "sentence"),
     [
         (torch.OutOfMemoryError("CUDA out of memory"), "broken ran out of memory"),
-        (ValueError("no such thing"), "broken failed: ValueError: no such thing."),
+        (ValueError("no such thing"), "broken was stopped by ValueError: no such thing."),
     ],
     ids=str,
 )

@@ -148,6 +148,26 @@ def test_every_end_has_its_sentence(returncode: int, tail: str, words: str) -> N
     assert "\n" not in sentence
 
 
+def test_a_crash_is_told_by_the_users_innermost_line() -> None:
+    program = Path(client.__file__).parents[1]
+    stack = "".join(
+        f'  File "{file}", line {number} in f\n'
+        for file, number in [
+            ("/opt/lib/python3.12/ctypes/__init__.py", 517),
+            ("/opt/lib/python3.12/site-packages/torch/_ops.py", 3),
+            ("/srv/work/my net.py", 47),
+            ("/srv/work/train.py", 9),
+            (f"{program}/engine/bound.py", 42),
+        ]
+    )
+    others = 'Thread 0x01 (most recent call first):\n  File "/srv/work/other.py", line 1 in g\n'
+    tail = f"Fatal Python error: Segmentation fault\n\n{others}\nCurrent thread 0x02:\n{stack}"
+    sentence = client.exit_sentence(-11, f"{tail}\n{others}")
+    assert "(segmentation fault, SIGSEGV) at my net.py:47; run again" in sentence
+    assert "leave out that line" in sentence
+    assert " at " not in client.exit_sentence(-11, tail.replace("/srv/work", "/opt/lib/python3.12"))
+
+
 def test_the_bootstrap_shares_the_exit_code_it_cannot_import() -> None:
     assert bootstrap.CANNOT_START == protocol.CANNOT_START_EXIT
 

@@ -15,9 +15,11 @@ def largest_abs(values: torch.Tensor) -> float:
 
 
 def as_numbers(values: torch.Tensor) -> torch.Tensor:
-    """What can be subtracted and compared: a complex number is two, True is 1."""
+    """What can be subtracted and compared: a complex number is two, True is 1, fp8 is widened."""
     if values.is_complex():
         return torch.view_as_real(values.resolve_conj())
+    if values.is_floating_point() and values.dtype.itemsize == 1:
+        return values.float()
     return values.to(torch.uint8) if values.dtype is torch.bool else values
 
 

@@ -15,6 +15,7 @@ from explorer.model.errors import UsageError
 DEFAULT_BELOW = 100
 """Whole numbers are drawn from 0 to below it where the text does not say."""
 _EXAMPLE = "bf16[1024,1024]"
+_TORCHS_INPUT = "input"
 _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 
 
@@ -132,9 +133,16 @@ def from_text(
 
 
 def parameters_of(code: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """What a function or module takes."""
+    """What a function or module takes.
+
+    One written in C need not tell: it is given everything by name, as torch's own can be, which
+    call what they work on ``input``.
+    """
     called = code.forward if isinstance(code, torch.nn.Module) else code
-    return inspect.signature(called).parameters
+    try:
+        return inspect.signature(called).parameters
+    except ValueError:
+        return {_TORCHS_INPUT: inspect.Parameter(_TORCHS_INPUT, inspect.Parameter.VAR_KEYWORD)}
 
 
 def required(parameters: Mapping[str, inspect.Parameter]) -> list[str]:

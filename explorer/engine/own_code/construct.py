@@ -14,6 +14,8 @@ from explorer.model.errors import UsageError
 _CONFIG = "config"
 _BASES_OF_CONFIGS = ("PretrainedConfig", "PreTrainedConfig")
 """What Hugging Face derives every config from; renamed in its release 5."""
+_PLAIN = ("dict", "object", "Any", "Mapping", "SimpleNamespace")
+"""What a config may be annotated with that is no class of configs."""
 _IMPLEMENTATIONS, _AS_WRITTEN = ("_attn_implementation", "_experts_implementation"), "eager"
 """By these Hugging Face's modules choose how to attend and to run experts: here as written."""
 _STANDARD_DEVIATION = 0.02
@@ -198,6 +200,11 @@ def _made_config(owner: type, parameter: inspect.Parameter, values: Mapping[str,
 def _config_class(owner: type, parameter: inspect.Parameter) -> type | None:
     """The class that annotates the parameter, else the one in its package that fits its name."""
     name = _annotated(parameter)
+    annotation = parameter.annotation
+    if isinstance(annotation, str):
+        annotation = getattr(inspect.getmodule(owner), annotation, None)
+    if isinstance(annotation, type) and name not in ("", *_BASES_OF_CONFIGS, *_PLAIN):
+        return annotation
     candidates: dict[str, type] = {}
     for module in _near_modules(owner):
         for key, value in vars(module).items():

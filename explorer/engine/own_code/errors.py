@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from explorer.engine.faults import first_line, is_device_lost, is_out_of_memory
+from explorer.engine.own_code.exits import exit_call
 from explorer.model.errors import ExplorerError
 
 IsOwn = Callable[[str], bool]
@@ -30,7 +31,7 @@ def told_by_line(doing: str, is_own: IsOwn) -> Iterator[None]:
         is_own: Which files are the user's.
 
     Raises:
-        OwnCodeError: The code raised something, or called ``sys.exit``.
+        OwnCodeError: The code raised something, or called ``sys.exit`` or ``os._exit``.
         OwnCodeNoRoomError: It ran out of memory.
     """
     try:
@@ -41,10 +42,7 @@ def told_by_line(doing: str, is_own: IsOwn) -> Iterator[None]:
         raise OwnCodeError(_syntax_sentence(error)) from error
     except SystemExit as error:
         place = line_at_fault(error, is_own) or f"What was run while {doing}"
-        raise OwnCodeError(
-            f"{place} ends the program with sys.exit({error.code!r}); take that call out of what "
-            "is imported and run."
-        ) from error
+        raise OwnCodeError(exit_sentence(place, error)) from error
     except Exception as error:
         # A lost device has a sentence of its own, which the caller gives it.
         if is_device_lost(error):
@@ -57,6 +55,19 @@ def told_by_line(doing: str, is_own: IsOwn) -> Iterator[None]:
         said = f"{type(error).__name__}: {first_line(error)}"
         told = f"{at} raises {said}." if at else f"An error while {doing}: {said}."
         raise OwnCodeError(told) from error
+
+
+def exit_sentence(place: str, error: SystemExit) -> str:
+    """Say that own code ends the program.
+
+    Args:
+        place: Its line, or whatever else did it.
+        error: What the call raised.
+    """
+    return (
+        f"{place} ends the program with {exit_call(error)}; take that call out of what is "
+        "imported and run."
+    )
 
 
 def line_of(file: str, number: int) -> str:

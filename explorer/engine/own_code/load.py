@@ -5,6 +5,7 @@ is what stands in it. Its code is compiled here rather than through Python's cac
 files, which takes two edits within a second for one.
 """
 
+import difflib
 import importlib
 import inspect
 import linecache
@@ -85,22 +86,25 @@ def load_target(name: str) -> Target:
         )
     if not callable(found):
         raise UsageError(
-            f"{own.what} in {own.where} cannot be called: it is a {type(found).__name__}; name a "
-            "function or a torch.nn.Module."
+            f"{own.what} in {own.where} cannot be called: it is of type {type(found).__name__}; "
+            "name a function or a torch.nn.Module."
+        )
+    owner = found if isinstance(found, type) else type(found)
+    if getattr(owner, "forward", None) is torch.nn.Module.forward:
+        raise UsageError(
+            f"{own.what} in {own.where} has no forward(), so that it cannot be called; give it one."
         )
     return Target(name=name, found=found, module=module)
 
 
 def _near(owner: object, part: str) -> str:
     """What else could have been meant, in words."""
-    names = [
-        name
-        for name, value in vars(owner).items()
-        if callable(value)
-        and not name.startswith("_")
-        and getattr(value, "__module__", None) == getattr(owner, "__name__", None)
-    ]
-    alike = [name for name in names if name.lower() == part.lower()] or names
+    there = {n: v for n, v in vars(owner).items() if callable(v) and not n.startswith("_")}
+    lowered = {name.lower(): name for name in there}
+    alike = [lowered[near] for near in difflib.get_close_matches(part.lower(), lowered)]
+    if not alike and is_users(str(getattr(owner, "__file__", None) or "<none>")):
+        home = getattr(owner, "__name__", None)
+        alike = [n for n, value in there.items() if getattr(value, "__module__", None) == home]
     return f"; it has {', '.join(alike[:8])}" if alike else ""
 
 

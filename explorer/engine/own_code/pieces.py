@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from explorer.chains.descriptor import OpName
 from explorer.engine.bound import BoundFunction, flat_tensors
 from explorer.engine.capture import Captured
-from explorer.engine.graph_breaks import is_programs, reason_in_words, watching_breaks
+from explorer.engine.graph_breaks import break_of_error, is_programs, watching_breaks
 from explorer.engine.graph_builder import GraphBuilder, computes
 from explorer.engine.op_facts import is_view
 from explorer.engine.op_naming import numbered
@@ -76,7 +76,7 @@ def capture_pieces(
         graph=OpGraph(
             ops=tuple(replace(op, piece=n) for op, n in zip(builder.ops, numbers, strict=True)),
             tensors=tuple(builder.tensors.values()),
-            breaks=_breaks(breaks, max(numbers, default=0), refused),
+            breaks=_breaks(breaks or [break_of_error(refused, is_shown)], max(numbers, default=0)),
         ),
         graph_module=module,
         nodes=tuple(builder.nodes),
@@ -262,7 +262,7 @@ def _pieces_of(
         except Exception as error:
             # It ran without Dynamo: what fails now is Dynamo's, and is the reason itself.
             _logger.info("Dynamo fails on own code", exc_info=True)
-            breaks.append(_unplaced(error))
+            breaks.append(break_of_error(error, is_shown))
     torch.compiler.reset()
     return pieces, breaks
 
@@ -281,16 +281,9 @@ def _laid_over(ops: Sequence[str], pieces: Sequence[Sequence[str]]) -> list[int]
     return numbers
 
 
-def _breaks(found: Sequence[GraphBreak], needed: int, refused: Exception) -> tuple[GraphBreak, ...]:
+def _breaks(found: Sequence[GraphBreak], needed: int) -> tuple[GraphBreak, ...]:
     """A break for each border between pieces, and what broke behind the last."""
-    if not found:
-        found = [_unplaced(refused)]
     missing = max(0, needed - len(found))
     # Where there is but one place, as in a loop, it breaks there again.
     unknown = GraphBreak(place="", reason="the code between is not captured")
     return (*found, *[found[0] if len(found) == 1 else unknown] * missing)
-
-
-def _unplaced(error: Exception) -> GraphBreak:
-    """What an error of torch's says of a break."""
-    return GraphBreak(place="", reason=reason_in_words(str(error)), raw=str(error))

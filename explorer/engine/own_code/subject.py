@@ -8,7 +8,7 @@ import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -186,8 +186,7 @@ def capture_callee(
     trains = direction is Direction.FORWARD_BACKWARD
     whole: Whole | None = None
     try:
-        with fake_tensors():
-            callee = make(0, True)
+        callee = _without_memory(make)
         frozen = {n for n, t in held_tensors(callee.target) if not t.requires_grad}
         held = dict(held_tensors(callee.target))
         named = {**held, **callee.arguments.tensors(list(held))}
@@ -219,6 +218,33 @@ def capture_callee(
         source=source,
         notes=notes,
     )
+
+
+def _without_memory(make: MakeCallee) -> Callee:
+    """The code and its arguments on tensors without memory.
+
+    A constructor that such tensors do not suit, since it takes numbers out of them or casts a part
+    of the module, runs on real ones.
+    """
+    try:
+        with fake_tensors():
+            return make(0, True)
+    except UsageError:
+        raise
+    except Exception:
+        _logger.info("own code is made on real tensors", exc_info=True)
+        made = make(0, False)
+    with fake_tensors():
+        is_module = isinstance(made.target, torch.nn.Module)
+        return replace(
+            made,
+            target=copied(made.target, is_fake=True) if is_module else made.target,
+            arguments=made.arguments.mapped(
+                lambda tensor: torch.empty_strided(
+                    tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device
+                )
+            ),
+        )
 
 
 def _by_running(
@@ -392,10 +418,13 @@ def _example(target: Target, called: Any, device: torch.device, where: str) -> A
 
 
 def _cast(module: torch.nn.Module, arguments: Arguments) -> tuple[str, ...]:
-    """Give a module the floating dtype of its inputs, if they have one in common."""
+    """Give a module the floating dtype of its inputs, if each of them has one in common.
+
+    A module of several dtypes was written so, and its code casts between them.
+    """
     dtypes = {t.dtype for t in arguments.tensors().values() if t.is_floating_point()}
     own = {p.dtype for p in module.parameters() if p.is_floating_point()}
-    if len(dtypes) != 1 or not own or own == dtypes:
+    if len(dtypes) != 1 or len(own) != 1 or own == dtypes:
         return ()
     [dtype] = dtypes
     if dtype.itemsize < 2:

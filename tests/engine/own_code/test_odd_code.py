@@ -1,5 +1,6 @@
 """Code with odd results, code that fails in a run: a right answer, or a sentence."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,12 +8,14 @@ import torch
 
 from explorer.engine.comparison import Comparison
 from explorer.engine.faults import NoReferenceError, is_out_of_memory
+from explorer.engine.own_code import raising_hard_exits
 from explorer.engine.own_code.errors import OwnCodeError
 from explorer.engine.prepare import make_ready
 from explorer.engine.session import Session
 from explorer.model.errors import UsageError
 from explorer.model.messages import GraphRequest, Reply, RunFinished, RunRequest
 from explorer.model.own_code import OwnCode
+from explorer.model.run import Run
 from tests.engine.own_code.helpers import MODULES, captured, eager_passes, ops
 
 ODD = str(MODULES / "odd.py")
@@ -39,6 +42,7 @@ def test_any_dense_result_is_compared(name: str, inputs: str, made: list[str]) -
         ("sparse", "x=fp32[4,4]", "The code makes a sparse tensor; only dense ones"),
         ("awaited", "x=fp32[4]", "is an async function or a generator"),
         ("generated", "x=fp32[4]", "is an async function or a generator"),
+        ("Shapeless", "x=fp32[4,4]", "has no forward\\(\\), so that it cannot be called"),
         ("Lazy", "x=fp32[4,4]", "Lazy has lazy layers, whose sizes are known once"),
     ],
 )
@@ -75,7 +79,8 @@ def test_what_code_sets_for_the_process_is_put_back() -> None:
     assert torch.is_grad_enabled()
 
 
-def test_what_fails_in_a_run_is_told_by_the_users_line() -> None:
+def measured(name: str, inputs: str) -> Run:
+    """The one run of a request for eager."""
     finished: list[RunFinished] = []
 
     def emit(reply: Reply) -> None:
@@ -83,13 +88,92 @@ def test_what_fails_in_a_run_is_told_by_the_users_line() -> None:
             finished.append(reply)
 
     request = RunRequest(
-        chain=f"{ODD}:looked_up", strategies=("eager",), device="cpu", measure_ceilings=False,
-        own=OwnCode(inputs="table=fp32[4,4] ids=i64[64]<1000"),
+        chain=f"{ODD}:{name}", strategies=("eager",), device="cpu", measure_ceilings=False,
+        own=OwnCode(inputs=inputs), timing_s=0.01,
     )  # fmt: skip
     Session().handle(request, emit)
-    run = finished[0].run
-    number = Path(ODD).read_text().splitlines().index("    return table[ids]") + 1
+    return finished[0].run
+
+
+def line_of(text: str) -> int:
+    return Path(ODD).read_text().splitlines().index(f"    {text}") + 1
+
+
+def test_what_fails_in_a_run_is_told_by_the_users_line() -> None:
+    run = measured("looked_up", "table=fp32[4,4] ids=i64[64]<1000")
     assert run.error is not None
     assert run.error.startswith(
-        f"eager failed at odd.py:{number} (return table[ids]): IndexError: index "
+        f"odd.py:{line_of('return table[ids]')} (return table[ids]) raises IndexError: index "
     )
+
+
+def test_an_operator_that_the_dtype_lacks_fails_the_run_alone_and_by_its_line() -> None:
+    run = measured("rectified", "x=fp8[4,4]")
+    assert run.error is not None
+    assert run.error.startswith(
+        f"odd.py:{line_of('return x.relu()')} (return x.relu()) raises NotImplementedError: "
+    )
+    assert [op.name for op in run.graph.ops] == ["relu"]
+    assert run.warnings[0].startswith("Eager's own error is not known: the code raised NotImpl")
+
+
+def test_fp8_results_are_compared() -> None:
+    run = measured("same", "x=fp8[4,4]")
+    assert run.error is None
+    assert run.accuracy is not None
+    assert run.accuracy.max_abs_error == 0
+    assert run.accuracy.passed
+
+
+def test_a_hard_exit_is_not_let_and_is_told_by_its_line() -> None:
+    with pytest.raises(OwnCodeError) as refused, raising_hard_exits():
+        captured(f"{ODD}:exits", "x=fp32[4]")
+    assert str(refused.value).startswith(
+        f"odd.py:{line_of('os._exit(3)')} (os._exit(3)) ends the program with os._exit(3); take"
+    )
+
+
+def test_a_forked_process_still_exits_hard() -> None:
+    with raising_hard_exits():
+        child = os.fork()
+        if child == 0:
+            os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_a_module_of_two_dtypes_that_is_made_on_real_tensors_stays_whole() -> None:
+    chosen = captured(f"{ODD}:OfTwoDtypes", "x=fp32[2,8]", "width=8", backward=True)
+    assert not chosen.captured.graph.breaks
+    assert ops(chosen)[:4] == ["addmm", "to_copy", "addmm2", "mul"]
+    assert chosen.input_specs["second.weight"].dtype is torch.bfloat16
+    assert chosen.input_specs["first.weight"].shape == (8, 8)
+    assert eager_passes(chosen)
+
+
+def test_a_backward_pass_ends_in_its_own_call() -> None:
+    prepared = make_ready(captured(f"{ODD}:Summing", "x=fp32[2,4]", backward=True), 0)
+    call = prepared.caller(prepared.function)
+    for _ in range(2):
+        call()
+        assert prepared.inputs["total"].grad_fn is None
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Checkpointed", "breaks at odd.py:{line}: activation checkpointing computes anew"),
+        ("Hooked", "a module has a backward hook, which Dynamo does not trace"),
+    ],
+)
+def test_why_there_is_no_backward_pass_is_told(name: str, said: str) -> None:
+    line = line_of("    result: torch.Tensor = checkpoint(torch.sin, x, use_reentrant=False)")
+    with pytest.raises(UsageError) as refused:
+        captured(f"{ODD}:{name}", "x=fp32[4,4]" if name == "Checkpointed" else "input=fp32[4,4]",
+                 backward=True)  # fmt: skip
+    assert said.format(line=line) in str(refused.value)
+
+
+def test_what_is_written_in_c_takes_its_arguments_by_name() -> None:
+    chosen = captured("torch:softmax", "input=fp32[4,8] dim=-1")
+    assert ops(chosen) == ["softmax"]
+    assert list(chosen.input_specs) == ["input"]

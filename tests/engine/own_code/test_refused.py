@@ -14,8 +14,10 @@ from tests.engine.own_code.helpers import FUNCTIONS, LAYERS, captured
     ("name", "inputs", "init", "said"),
     [
         ("nowhere.py:f", "x=fp32[4]", "", "nowhere.py is not there"),
-        (f"{FUNCTIONS}:score", "x=fp32[4]", "", "has no 'score'; it has scores, swapped"),
-        (f"{FUNCTIONS}:NOT_CODE", "x=fp32[4]", "", "it is a int; name a function"),
+        (f"{FUNCTIONS}:score", "x=fp32[4]", "", "has no 'score'; it has scores."),
+        (f"{FUNCTIONS}:unlike_any", "x=fp32[4]", "", "has no 'unlike_any'; it has scores, swapped"),
+        ("torch.nn:Unlike_any", "x=fp32[4]", "", "torch.nn has no 'Unlike_any'."),
+        (f"{FUNCTIONS}:NOT_CODE", "x=fp32[4]", "", "it is of type int; name a"),
         (f"{FUNCTIONS}:Plain", "x=fp32[4]", "", "is a class, but no torch.nn.Module"),
         ("no_such_package.layers:Layer", "x=fp32[4]", "", "no_such_package is not installed"),
         ("torch.nowhere:Layer", "x=fp32[4]", "", "torch has no torch.nowhere"),

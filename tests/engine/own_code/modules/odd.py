@@ -1,8 +1,10 @@
 """Functions that return what is seldom returned, or fail."""
 
+import os
 from collections.abc import Iterator
 
 import torch
+from torch.utils.checkpoint import checkpoint
 
 
 def nothing_returned(x: torch.Tensor) -> None:
@@ -56,6 +58,68 @@ def in_doubles(x: torch.Tensor) -> torch.Tensor:
 
 def looked_up(table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     return table[ids]
+
+
+def exits(x: torch.Tensor) -> torch.Tensor:
+    os._exit(3)
+    return x
+
+
+def rectified(x: torch.Tensor) -> torch.Tensor:
+    return x.relu()
+
+
+def same(x: torch.Tensor) -> torch.Tensor:
+    return x.clone()
+
+
+class Shapeless(torch.nn.Module):
+    """Lacks a forward pass."""
+
+
+class Settings:
+    def __init__(self, width: int = 4) -> None:
+        self.width = width
+
+
+class OfTwoDtypes(torch.nn.Module):
+    """Casts a part while it is made, and takes a number out of a tensor."""
+
+    def __init__(self, config: Settings) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(config.width, config.width)
+        self.second = torch.nn.Linear(config.width, config.width).bfloat16()
+        self.share = torch.linspace(0, 1, 3)[1].item()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.second(self.first(x).bfloat16())
+        return result * self.share
+
+
+class Summing(torch.nn.Module):
+    """Adds to a buffer what has a gradient."""
+
+    total: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.total.add_(x.mean(0))
+        return x + self.total
+
+
+class Checkpointed(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = checkpoint(torch.sin, x, use_reentrant=False)
+        return result
+
+
+class Hooked(torch.nn.Linear):
+    def __init__(self) -> None:
+        super().__init__(4, 4)
+        self.register_full_backward_hook(lambda _module, _made, _given: None)
 
 
 class Lazy(torch.nn.Module):
