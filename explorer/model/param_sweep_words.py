@@ -168,10 +168,20 @@ def _constant(found: Growth) -> str:
 
 
 def _best_values(sweep: ParameterSweep) -> tuple[str, ...]:
-    """Of values that are no numbers: which is the fastest under each strategy."""
+    """Of values that are no numbers: which is the fastest under each strategy.
+
+    Where it matters most comes first.
+    """
     if all(map(is_number, sweep.values)):
         return ()
-    return tuple(filter(None, (_best_value(sweep.name, series) for series in sweep.series)))
+    series = sorted(sweep.series, key=_spread, reverse=True)
+    return tuple(filter(None, (_best_value(sweep.name, each) for each in series)))
+
+
+def _spread(series: Series) -> float:
+    """How many times as long the slowest value takes as the fastest; 0 where there are no two."""
+    times = [time.median_us for point in series.points if (time := point.usable_time)]
+    return max(times) / min(times) if len(times) > 1 and min(times) > 0 else 0.0
 
 
 def _best_value(name: str, series: Series) -> str:

@@ -114,19 +114,21 @@ class Opening(QObject):
             return
         with as_file(files("assets") / "recordings" / SHIPPED_RECORDING) as path:
             if path.exists():
-                self._open(path)
+                self._open(path, is_asked_for=False)
 
-    def _open(self, path: Path) -> None:
-        if not self._window.files.open_recording(path):
+    def _open(self, path: Path, *, is_asked_for: bool = True) -> None:
+        if not self._window.files.open_recording(path, is_asked_for=is_asked_for):
             return
         from explorer.ui.export_views import choose_shown, telling_moment_us
 
         items = self._store.state.runs
         place = choose_shown([item.run for item in items])
-        if place >= 0:
+        if place >= 0 and self._store.state.compared is None:
             self._store.show_run(items[place].key)
+        shown = self._store.state.shown_run
+        if shown is not None:
             # At the very start nothing has moved yet: the first picture should show something.
-            self._store.set_playhead(telling_moment_us(items[place].run) or 0.0)
+            self._store.set_playhead(telling_moment_us(shown.run) or 0.0)
 
 
 def has_gpu(abilities: Abilities) -> bool:

@@ -31,7 +31,7 @@ from explorer.ui.panel import label, restyle
 from explorer.ui.state import State, dtype_reason
 from explorer.ui.store import Store
 
-FORM_WIDTH_PX = 560
+FORM_WIDTH_PX, FIELD_PX = 600, 184
 
 
 class ChainForm(QFrame):
@@ -51,6 +51,8 @@ class ChainForm(QFrame):
         self._messages: dict[str, QLabel] = {}
         self._lengths: dict[str, LengthRow] = {}
         self._refused: dict[str, str] = {}
+        self._formula = label("", "fieldName")
+        self._formula.setWordWrap(True)
         self._look_at = label("", "sentence")
         self._look_at.setWordWrap(True)
         self._estimate = label("", "sentence")
@@ -63,7 +65,11 @@ class ChainForm(QFrame):
         whole = QVBoxLayout(self)
         whole.setContentsMargins(18, 14, 18, 14)
         whole.setSpacing(10)
-        whole.addWidget(self._look_at)
+        about = QVBoxLayout()
+        about.setSpacing(3)
+        about.addWidget(self._formula)
+        about.addWidget(self._look_at)
+        whole.addLayout(about)
         self._holder = QWidget()
         whole.addWidget(self._holder)
         whole.addWidget(self._estimate)
@@ -97,7 +103,9 @@ class ChainForm(QFrame):
         self._lengths.clear()
         self._refused.clear()
         chain = self._store.state.chain_descriptor
-        self._look_at.setText("\n".join(_about(self._store.state)))
+        formula, *look_at = _about(self._store.state)
+        self._formula.setText(formula)
+        self._look_at.setText("\n".join(look_at))
         holder = QWidget()
         grid = QGridLayout(holder)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -107,7 +115,7 @@ class ChainForm(QFrame):
         for row, parameter in enumerate(chain.parameters):
             name = label(parameter.name, "fieldName")
             field = self._make_field(parameter)
-            field.setFixedWidth(150)
+            field.setFixedWidth(FIELD_PX)
             name.setBuddy(field)
             message = label("", "sentence")
             message.setWordWrap(True)
@@ -217,13 +225,7 @@ class ChainForm(QFrame):
             hint = "" if parameter.kind == "choice" else f" It takes {parameter.range_text}."
             self.field(name).setAccessibleDescription(error or sentence + hint)
             self.field(name).setToolTip(sentence + hint)
-        captured = state.captured
-        self._estimate.setText(
-            f"Needs about {format_bytes(captured.estimate_bytes)} over its inputs at its peak "
-            f"on {captured.device} (planned)."
-            if captured
-            else ""
-        )
+        self._estimate.setText(_estimate_words(state))
         self.adjustSize()
 
     def _show_text(self, edit: QLineEdit, text: str, default: str, error: str | None) -> None:
@@ -239,6 +241,16 @@ class ChainForm(QFrame):
             self.hide()
         else:
             super().keyPressEvent(event)
+
+
+def _estimate_words(state: State) -> str:
+    """How much memory the next run needs; empty until its op graph is known."""
+    captured, device = state.captured, state.chosen_device
+    if captured is None:
+        return ""
+    where = f" on {device.name}" if device is not None else ""
+    need = format_bytes(captured.estimate_bytes)
+    return f"Needs about {need} over its inputs at its peak{where} (planned)."
 
 
 def _about(state: State) -> list[str]:

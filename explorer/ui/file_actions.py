@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from explorer.chains import CHAINS
+from explorer.chains.own import is_own
 from explorer.model.errors import ExplorerError, UsageError
 from explorer.recording import SUFFIX, load_recording, save_recording
 from explorer.ui.plan_state import plan_to_export
-from explorer.ui.state import drawn
+from explorer.ui.side_by_side import telling_pair, variants_among
+from explorer.ui.state import WorkerPhase, drawn
 from explorer.ui.store import Store
 
 if TYPE_CHECKING:
@@ -39,8 +42,16 @@ class FileActions(QObject):
         for path in paths:
             self.open_recording(path)
 
-    def open_recording(self, path: Path) -> bool:
-        """Add a recording's runs and show the first; tells and returns False if that fails."""
+    def open_recording(self, path: Path, *, is_asked_for: bool = True) -> bool:
+        """Add a recording's runs and show the first, or two variants of a chain that compares some.
+
+        Args:
+            path: The recording.
+            is_asked_for: The user wants to see it; then the next run is of the same chain.
+
+        Returns:
+            False, after telling why, if it cannot be opened.
+        """
         try:
             runs = load_recording(path)
         except ExplorerError as error:
@@ -51,7 +62,31 @@ class FileActions(QObject):
             return False
         self._store.dismiss_notice()
         self._store.add_runs(runs, recorded_in=path.name)
+        pair = telling_pair(self._store.state, variants_among(runs))
+        if pair is not None:
+            self._store.show_run(pair[0])
+            self._store.compare_run(pair[1])
+        if is_asked_for:
+            self._take_up()
         return True
+
+    def _take_up(self) -> None:
+        """Have the next run be of what is looked at now, in the sizes that suit the device.
+
+        What the user set, drew or started stays, and own code is not opened by a recording.
+        """
+        state = self._store.state
+        shown = state.shown_run
+        is_free = not (state.parameters.texts or state.swept_texts or state.planning)
+        is_idle = state.worker.phase is not WorkerPhase.BUSY and not state.asking
+        if shown is None or is_own(state.chain) or not (is_free and is_idle):
+            return
+        chain = shown.run.chain
+        if chain.name in CHAINS:
+            self._store.choose_chain(chain.name)
+            self._store.set_direction(chain.direction)
+            if shown.run.swept is not None:
+                self._store.choose_swept(shown.run.swept)
 
     def ask_to_save(self, keys: Sequence[str]) -> None:
         """Let the user name a file for these runs, and write it."""

@@ -1,7 +1,9 @@
 """The top bar: what the next run measures, on which device, and the button that starts it."""
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QWidget
+from typing_extensions import override
 
 from explorer.chains import CHAINS
 from explorer.chains.own import is_own
@@ -17,6 +19,9 @@ from explorer.ui.theme_button import ThemeButton
 from explorer.ui.words import parameters_sentence, parameters_text, with_direction
 
 RUN_WIDTH_PX = 116
+LEAST_CHAIN_PX, MOST_SETTING_PX = 150, 460
+LEAST_BRANDED_PX = 1240
+"""A narrower bar goes without the program's name."""
 OPEN_OWN = "open-own"
 """Stands in the list of chains for one that is not there yet."""
 
@@ -78,6 +83,7 @@ class Header(QWidget):
         self.cancel = _button("Cancel", "End the run now (Esc)")
         self.cancel.setObjectName("cancel")
         self.cancel.clicked.connect(self.cancel_requested)
+        self._brand = label("Kernel Explorer", "brand")
         self._lay_out()
         for signal in (
             store.chain_changed,
@@ -104,11 +110,21 @@ class Header(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(10)
-        row.addWidget(label("Kernel Explorer", "brand"))
+        row.addWidget(self._brand)
         row.addSpacing(10)
-        for choice in (self.chain, self.direction, self.parameters, self.device):
+        self.chain.setMinimumWidth(LEAST_CHAIN_PX)
+        for choice in (self.direction, self.parameters, self.device):
             choice.setMinimumWidth(110)
-            row.addWidget(choice)
+        # The setting gives way first, so that nothing beside it moves with its length.
+        policy = QSizePolicy.Policy
+        for choice, width in ((self.chain, policy.Maximum), (self.device, policy.Maximum)):
+            choice.setSizePolicy(width, policy.Fixed)
+        self.parameters.setSizePolicy(policy.Ignored, policy.Fixed)
+        self.parameters.setMaximumWidth(MOST_SETTING_PX)
+        row.addWidget(self.chain)
+        row.addWidget(self.direction)
+        row.addWidget(self.parameters, 1000)
+        row.addWidget(self.device)
         row.addWidget(self.worker)
         row.addStretch(1)
         for action in (self.theme, self.open, self.export, self.run, self.cancel):
@@ -116,6 +132,12 @@ class Header(QWidget):
         # One width for "Run", "Run on GPU" and "Cancel": what is beside it must not jump.
         for button in (self.run, self.cancel):
             button.setMinimumWidth(RUN_WIDTH_PX)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        # The title bar says it too, and what is to be chosen wants the room.
+        self._brand.setVisible(event.size().width() >= LEAST_BRANDED_PX)
+        super().resizeEvent(event)
 
     def _list_devices(self) -> None:
         abilities = self._store.state.abilities

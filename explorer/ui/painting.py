@@ -83,6 +83,11 @@ def elided(text: str, face: QFont, width: float) -> str:
     return cut if len(cut) > 2 else ""
 
 
+def elided_inside(text: str, face: QFont, width: float) -> str:
+    """The text, or its beginning and its end round an ellipsis."""
+    return QFontMetricsF(face).elidedText(text, Qt.TextElideMode.ElideMiddle, width)
+
+
 def draw_sentence(
     painter: QPainter, rect: QRectF, text: str, theme: Theme, zoom: float = 1
 ) -> None:

@@ -158,7 +158,11 @@ def _values_words(state: State) -> tuple[str, bool]:
         return str(error), True
     n_strategies = len(wanted_strategies(state))
     many = f"{len(values)} value{'' if len(values) == 1 else 's'}"
-    return f"{many} × {n_strategies} strateg{'y' if n_strategies == 1 else 'ies'}", False
+    shown = shown_param_sweep(state)
+    is_other = shown is not None and shown.first.chain.name != state.chain
+    # What is run is the next chain, whatever is drawn below.
+    of_what = f" of {state.chain_descriptor.title}" if is_other else ""
+    return f"{many} × {n_strategies} strateg{'y' if n_strategies == 1 else 'ies'}{of_what}", False
 
 
 def _plan_words(state: State) -> str:

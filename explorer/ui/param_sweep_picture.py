@@ -14,7 +14,9 @@ from explorer.model.units import format_bytes, format_us
 
 COLORS = ("fused", "read", "write", "compute", "playhead", "cache", "warning")
 """Of the strategies in the order run, in turn; the baseline has the colour of what is plain."""
-SYMBOLS = ("o", "s", "d", "t1", "t", "p", "h")
+SYMBOLS = ("o", "d", "t1", "p", "t", "h", "star")
+BASE_SYMBOL = "s"
+"""The baseline's alone, so that marks are told apart without their colours."""
 AIR = 0.1
 """Left free round the marks, as a share of their range."""
 FOOT = 0.12
@@ -238,7 +240,7 @@ def _line(
     return Line(
         title=series.title,
         color="plain" if is_base else COLORS[turn % len(COLORS)],
-        symbol="s" if is_base else SYMBOLS[turn % len(SYMBOLS)],
+        symbol=BASE_SYMBOL if is_base else SYMBOLS[turn % len(SYMBOLS)],
         dots=tuple(
             dot
             for point in series.points

@@ -8,7 +8,7 @@ from explorer.ui.words import SEPARATOR, direction_words, run_title
 
 
 def difference_words(run: Run, beside: Sequence[Run]) -> str:
-    """What a run has that others beside it have not: ``variant split``, ``seq_len 2,048``.
+    """What a run has that others beside it have not: ``variant split``, ``seq_len 2,048``, ``fp8``.
 
     Args:
         run: One of those.
@@ -19,7 +19,8 @@ def difference_words(run: Run, beside: Sequence[Run]) -> str:
     """
     alike = [each for each in beside if each.chain.name == run.chain.name]
     parts = [
-        f"{name} {value_text(value)}"
+        # A type of number says by itself what it is.
+        value_text(value) if name == "dtype" else f"{name} {value_text(value)}"
         for name, value in run.chain.parameters.items()
         if any(each.chain.parameters.get(name) != value for each in alike)
     ]

@@ -6,7 +6,10 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtGui import QFont
 from typing_extensions import override
 
+from explorer.chains.own import is_own
 from explorer.model.comparison import headline
+from explorer.model.param_sweep_words import value_text
+from explorer.model.run import Run
 from explorer.model.traffic import run_traffic
 from explorer.model.units import format_us
 from explorer.ui.state import SessionRun
@@ -14,6 +17,7 @@ from explorer.ui.store import Store
 from explorer.ui.theme import font
 from explorer.ui.words import (
     DASH,
+    SEPARATOR,
     parameters_text,
     pedigree_bytes,
     timing_sentence,
@@ -117,9 +121,7 @@ class RunsModel(QAbstractTableModel):
             NAME: item.name,
             MARKS: self._marks_text(item),
             STRATEGY: run.strategy.spec,
-            SETTING: with_direction(
-                f"{run.chain.name} {parameters_text(run.chain.parameters)}", run.chain.direction
-            ),
+            SETTING: _setting(run),
             DEVICE: run.device.name,
             MEASURED: f"recorded {run.created_at[:10]} ({item.recorded_in})"
             if item.is_recorded
@@ -136,6 +138,17 @@ class RunsModel(QAbstractTableModel):
         if item.pinned:
             marks.append("pinned")
         return ", ".join(marks)
+
+
+def _setting(run: Run) -> str:
+    """Chain, sizes and direction; the point of a sweep begins with what tells it from others."""
+    # The whole path of own code would leave no room for anything else.
+    name = run.chain.title if is_own(run.chain.name) else run.chain.name
+    rest = {k: v for k, v in run.chain.parameters.items() if k != run.swept}
+    setting = with_direction(f"{name} {parameters_text(rest)}".rstrip(), run.chain.direction)
+    if run.swept not in run.chain.parameters:
+        return setting
+    return SEPARATOR.join((f"{run.swept} {value_text(run.chain.parameters[run.swept])}", setting))
 
 
 def _bold() -> QFont:

@@ -18,7 +18,7 @@ from explorer.ui.kernel_table import ROW_PX
 from explorer.ui.runs_model import NAME, RunsModel
 from explorer.ui.store import Store
 
-COLUMN_PX = (205, 112, 80, 130, 330, 200, 130, 250)
+COLUMN_PX = (180, 96, 80, 130, 330, 200, 130, 250)
 
 
 class RunsTable(QTableView):

@@ -325,9 +325,9 @@ class Session(QObject):
         sweeping, self._sweeping = self._sweeping, None
         if sweeping is None or not sweeping.is_comparison:
             return
-        from explorer.ui.side_by_side import first_pair
+        from explorer.ui.side_by_side import telling_pair
 
-        pair = first_pair(self._store.state, sweeping.runs)
+        pair = telling_pair(self._store.state, sweeping.runs)
         if pair is not None:
             self._store.show_run(pair[0])
             self._store.compare_run(pair[1])

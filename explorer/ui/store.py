@@ -245,6 +245,10 @@ class Store(QObject):
             self.runs_changed.emit()
         drawable = [item for item in candidates if item.run.launches]
         if show and drawable:
+            compared = self._state.compared_run
+            if compared is not None and compared.run.chain.name != drawable[0].run.chain.name:
+                # Beside another chain it was looked at no longer.
+                self.compare_run(None)
             self.show_run(drawable[0].key)
 
     def rename_run(self, key: str, name: str) -> None:

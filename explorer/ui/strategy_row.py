@@ -27,6 +27,8 @@ from explorer.ui.words import (
     verdict_color_name,
 )
 
+LEAST_CELL_PX = 7.0
+"""Of an op in a plan's strip: narrower ones are a hatching, of which the text says more."""
 ROW_PX = 34
 """Of every row, so that none moves when a result comes in."""
 TOGGLE_X_PX, CHIP_X_PX, TEXT_X_PX, SIDE_PX = 6, 33, 45, 11
@@ -227,7 +229,8 @@ def _draw_below(painter: QPainter, room: QRectF, text: RowText, theme: Theme) ->
     if text.plan is not None and text_width(shown, face) > room.width():
         lead = shown.removesuffix(text.plan.plan.text)
         strip.setLeft(room.left() + text_width(lead, face) + 2)
-        if strip.width() >= LEAST_WIDTH:
+        cell = strip.width() / max(len(text.plan.ops), 1)
+        if strip.width() >= LEAST_WIDTH and cell >= LEAST_CELL_PX:
             shown = lead
             draw_strip(painter, strip, text.plan, theme)
     draw_text(painter, room, LEFT, shown, face, theme.color("muted"))

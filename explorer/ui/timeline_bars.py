@@ -6,9 +6,10 @@ import numpy as np
 import shiboken6
 from numpy.typing import NDArray
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QImage, QPainter, QPen
+from PySide6.QtGui import QColor, QFont, QImage, QPainter, QPen
 
 from explorer.model.lanes import Category, Lane, Row, category_of
+from explorer.model.run import Launch
 from explorer.ui.painting import CENTER, antialias, blend, elided, text_width
 from explorer.ui.theme import Theme, font
 from explorer.ui.timeline_layout import TimelineLayout
@@ -16,6 +17,8 @@ from explorer.ui.timeline_layout import TimelineLayout
 MOST_CARDS = 160
 """Up to so many bars in a row get round corners and labels one by one."""
 MIN_LABEL_PX = 17.0
+LEAST_LETTERS = 3
+"""Of a name that is cut; fewer could be any op's."""
 
 
 class RectBuffer:
@@ -109,14 +112,21 @@ def draw_bar_label(
     fused = category_of(launch) is Category.FUSED
     size = min(13.5 * zoom, max(bar.height() * 0.66, 11 * zoom))
     face = font(size, 600)
-    title = launch.ops[0] if len(launch.ops) == 1 else launch.title
-    if fused and text_width(title, face) > inner.width():
-        title = f"{len(launch.ops)} ops fused"
-    shown = elided(title, face, inner.width())
+    shown = bar_words(launch, face, inner.width())
     painter.setFont(face)
     faint = "muted" if launch.is_helper else "text"
     painter.setPen(theme.color("on_accent" if fused else faint))
     painter.drawText(inner, CENTER, shown)
+
+
+def bar_words(launch: Launch, face: QFont, width: float) -> str:
+    """A launch's op or title, or as much of it as still says something; empty where none fits."""
+    title = launch.ops[0] if len(launch.ops) == 1 else launch.title
+    if category_of(launch) is Category.FUSED:
+        shorter = (title, f"{len(launch.ops)} ops fused", f"{len(launch.ops)} ops")
+        return next((words for words in shorter if text_width(words, face) <= width), "")
+    shown = elided(title, face, width)
+    return shown if shown == title or len(shown) > LEAST_LETTERS else ""
 
 
 def draw_outline(painter: QPainter, bar: QRectF, color: QColor, zoom: float, width: float) -> None:

@@ -8,7 +8,15 @@ from PySide6.QtGui import QPainter, QPen, QPolygonF
 from explorer.model.lanes import Category
 from explorer.model.run import Run
 from explorer.model.timeline import TimeView, nice_ticks
-from explorer.ui.painting import CENTER, LEFT, antialias, draw_sentence, draw_text, text_width
+from explorer.ui.painting import (
+    CENTER,
+    LEFT,
+    antialias,
+    draw_sentence,
+    draw_text,
+    elided_inside,
+    text_width,
+)
 from explorer.ui.plan_strip import LEAST_WIDTH, draw_strip
 from explorer.ui.theme import Theme, font
 from explorer.ui.timeline_bars import (
@@ -166,7 +174,8 @@ def _draw_lane_title(
         if plan is not None and rect.width() >= LEAST_WIDTH * zoom:
             draw_strip(painter, rect, plan, theme, zoom, color if selected else None)
             return
-        title = short_title(title)
+        # What tells two lanes apart is the end of their titles.
+        title = elided_inside(short_title(title), face, rect.width())
     draw_text(painter, rect, LEFT, title, face, color)
 
 

@@ -269,6 +269,13 @@ def test_of_variants_the_fastest_is_named_for_each_strategy() -> None:
     assert fused.startswith("torch.compile: variant=one is the fastest, 67.1 µs")
 
 
+def test_where_the_variant_matters_most_comes_first() -> None:
+    first, second, third, fourth = variant_sweep()
+    runs = [first, second, timed(third, 250.0), timed(fourth, 20.0)]
+    told = [each.partition(":")[0] for each in findings(only(runs))]
+    assert told == ["torch.compile", "eager"]
+
+
 def test_variants_within_noise_are_equal() -> None:
     runs = [timed(run, 100.0) for run in variant_sweep()]
 

@@ -12,7 +12,14 @@ from explorer.chains import find_chain
 from explorer.model.param_sweep import ParameterSweep, sweeps_in
 from explorer.model.run import Run
 from explorer.ui.details_panel import SWEEP_TAB, DetailsPanel
-from explorer.ui.param_sweep_picture import Measure, ParamPicture, neighbour, picture_of
+from explorer.ui.param_sweep_picture import (
+    BASE_SYMBOL,
+    SYMBOLS,
+    Measure,
+    ParamPicture,
+    neighbour,
+    picture_of,
+)
 from explorer.ui.param_sweep_plot import ParamSweepPlot
 from explorer.ui.param_sweep_state import shown_param_sweep, suggested_text, swept_parameter
 from explorer.ui.param_sweep_view import ParamSweepView
@@ -94,6 +101,11 @@ class TestPicture:
     def test_eager_alone_looks_as_it_does_everywhere(self) -> None:
         alone = [run for run in k_sweep() if run.strategy.name == "eager"]
         assert [line.color for line in drawn(alone, Measure.TIME).lines] == ["plain"]
+
+    def test_marks_are_told_apart_without_their_colours(self) -> None:
+        lines = drawn(k_sweep(), Measure.TIME).lines
+        assert len({line.symbol for line in lines}) == len(lines)
+        assert BASE_SYMBOL not in SYMBOLS
 
     def test_a_wrong_result_is_crossed_out(self) -> None:
         runs = k_sweep()
@@ -286,6 +298,17 @@ class TestPanel:
         found = shown_param_sweep(store.state)
         assert found is not None
         assert found.name == "seq_len"
+
+    def test_what_would_run_is_named_where_another_chain_s_sweep_is_drawn(
+        self, qtbot: QtBot, store: Store
+    ) -> None:
+        store.add_runs(k_sweep())
+        details = shown_panel(qtbot, store)
+        panel = details.sweep.parameter
+        assert panel.about.whole == "6 values × 2 strategies"
+        store.choose_chain("rmsnorm")
+        panel.refresh()
+        assert panel.about.whole.endswith(" × 2 strategies of RMSNorm, op by op")
 
     def test_who_asks_for_a_sweep_sees_it(self, qtbot: QtBot, store: Store) -> None:
         panel = DetailsPanel(store)

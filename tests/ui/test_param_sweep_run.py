@@ -8,11 +8,11 @@ from explorer.model.sweep_range import points
 from explorer.ui.param_sweep_state import shown_param_sweep
 from explorer.ui.point_sweep import PointSweep
 from explorer.ui.session import Session
-from explorer.ui.side_by_side import first_pair
+from explorer.ui.side_by_side import telling_pair
 from explorer.ui.state import WorkerPhase
 from explorer.ui.store import Store
 from explorer.ui.worker_process import WorkerProcess
-from tests.fixtures_param_sweep import failed, variant_sweep
+from tests.fixtures_param_sweep import failed, timed, variant_sweep
 from tests.fixtures_runs import cpu_attention
 from tests.ui.conftest import MakeWorker
 from tests.ui.fake_worker import ABILITIES
@@ -166,13 +166,17 @@ class TestPoints:
         assert [run.swept for run in sweep.refused("No room.", ABILITIES)] == ["seq_len"] * 2
 
 
-def test_variants_are_shown_beside_each_other_under_the_first_strategy_that_has_both() -> None:
-    runs = variant_sweep()
+def test_variants_are_shown_beside_each_other_where_they_differ_most() -> None:
+    runs = [timed(run, 100.0) for run in variant_sweep()]
     store = Store()
     store.add_runs(runs)
     keys = [item.key for item in store.state.runs]
-    assert first_pair(store.state, runs) == (keys[0], keys[2])
-    runs[0] = failed(runs[0], "No room.")
+    assert telling_pair(store.state, runs) == (keys[0], keys[2])
+    runs[3] = timed(runs[3], 60.0)
     store = Store()
     store.add_runs(runs)
-    assert first_pair(store.state, runs) == (keys[1], keys[3])
+    assert telling_pair(store.state, runs) == (keys[1], keys[3])
+    runs[1] = failed(runs[1], "No room.")
+    store = Store()
+    store.add_runs(runs)
+    assert telling_pair(store.state, runs) == (keys[0], keys[2])

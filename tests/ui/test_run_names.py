@@ -22,6 +22,12 @@ def test_runs_of_one_strategy_say_in_which_setting_they_differ() -> None:
     assert titles(first, second) == ["eager · variant three", "eager · variant one"]
 
 
+def test_a_type_of_number_needs_no_name() -> None:
+    run = eager_attention()
+    chain = replace(run.chain, parameters={**run.chain.parameters, "dtype": "fp8"})
+    assert titles(run, replace(run, chain=chain)) == ["eager · bf16", "eager · fp8"]
+
+
 def test_then_the_others_beside_them_say_it_too() -> None:
     first, other, second, _ = variant_sweep()
     assert titles(first, other, second)[1] == "torch.compile · variant three"

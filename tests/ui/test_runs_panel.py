@@ -1,14 +1,17 @@
 """The session's runs: every action of the list, by mouse and by keys."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from explorer.ui.runs_model import COLUMNS, MARKS, NAME, TIME, TRAFFIC, RunsModel
+from explorer.ui.runs_model import COLUMNS, MARKS, NAME, SETTING, TIME, TRAFFIC, RunsModel
 from explorer.ui.runs_panel import RunsPanel
 from explorer.ui.store import Store
+from tests.fixtures_param_sweep import k_sweep
 from tests.fixtures_runs import (
     compiled_attention,
     cpu_attention,
@@ -51,6 +54,24 @@ def test_the_model_is_sound_whatever_happens_to_the_list(qapp: QApplication, sto
     assert model.rowCount() == 5
     assert model.columnCount() == len(COLUMNS)
     assert tester.model() is model
+
+
+def test_a_point_of_a_sweep_begins_with_its_value() -> None:
+    store = Store()
+    store.add_runs(k_sweep()[:2])
+    model = RunsModel(store)
+    said = text(model, 0, SETTING)
+    assert said.startswith("k 1 · elementwise ")
+    assert said.count("k 1") == 1
+
+
+def test_own_code_is_named_without_its_path() -> None:
+    store = Store()
+    run = eager_attention()
+    name = "/home/somebody/with/a/long/path/net.py:gelu_mlp"
+    chain = replace(run.chain, name=name, title="gelu_mlp", parameters={"rows": 64})
+    store.add_runs([replace(run, chain=chain)])
+    assert text(RunsModel(store), 0, SETTING) == "gelu_mlp 64"
 
 
 def test_rows_say_time_and_traffic_with_pedigree(store: Store) -> None:

@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
+from explorer.model.run import Direction
 from explorer.recording import load_recording
 from explorer.ui.main_window import MainWindow
 from explorer.ui.store import Store
 from tests.conftest import CHECKOUT
 
-RECORDINGS = sorted((CHECKOUT / "assets" / "recordings").glob("*.kx"))
+RECORDINGS_FOLDER = CHECKOUT / "assets" / "recordings"
+RECORDINGS = sorted(RECORDINGS_FOLDER.glob("*.kx"))
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
@@ -30,3 +32,35 @@ def test_a_shipped_recording_opens_and_can_be_played(qtbot: QtBot, path: Path) -
         store.show_run(item.key)
         store.set_playhead(1.0)
         assert not window.grab().isNull()
+
+
+def test_the_next_run_is_of_the_recording_s_chain_and_its_variants_stand_side_by_side(
+    qtbot: QtBot,
+) -> None:
+    store = Store()
+    window = MainWindow(store)
+    qtbot.addWidget(window)
+    assert window.files.open_recording(RECORDINGS_FOLDER / "rmsnorm-fp8-h200.kx")
+    state = store.state
+    assert state.chain == "rmsnorm-fp8"
+    assert state.swept == "dtype"
+    assert state.shown_run is not None
+    assert state.compared_run is not None
+    sides = [each.run for each in (state.shown_run, state.compared_run)]
+    assert [run.chain.parameters["dtype"] for run in sides] == ["bf16", "fp8"]
+    # Compiled the two differ most: 414 against 263 us, eager 581 against 674.
+    assert {run.strategy.spec for run in sides} == {"compile"}
+    assert window.files.open_recording(RECORDINGS_FOLDER / "swiglu-backward-h200.kx")
+    assert (store.state.chain, store.state.direction) == ("swiglu", Direction.FORWARD_BACKWARD)
+    assert store.state.compared is None
+
+
+def test_what_the_user_set_is_not_changed_by_a_recording(qtbot: QtBot) -> None:
+    store = Store()
+    window = MainWindow(store)
+    qtbot.addWidget(window)
+    store.choose_chain("rmsnorm")
+    store.set_parameter("rows", "64")
+    assert window.files.open_recording(RECORDINGS_FOLDER / "swiglu-backward-h200.kx")
+    assert (store.state.chain, store.state.direction) == ("rmsnorm", Direction.FORWARD)
+    assert store.state.parameters.values["rows"] == 64

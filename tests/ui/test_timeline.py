@@ -13,8 +13,9 @@ from explorer.model.comparison import headline
 from explorer.model.lanes import Category
 from explorer.model.run import Run
 from explorer.model.timeline import TimeView
-from explorer.ui.theme import DARK, LIGHT, Theme, load_fonts
-from explorer.ui.timeline_bars import category_color
+from explorer.ui.painting import text_width
+from explorer.ui.theme import DARK, LIGHT, Theme, font, load_fonts
+from explorer.ui.timeline_bars import bar_words, category_color
 from explorer.ui.timeline_draw import draw_timeline, tick_labels
 from explorer.ui.timeline_layout import (
     Selected,
@@ -160,6 +161,23 @@ def test_busy_area_is_kept_at_every_level_of_detail(qapp: QApplication, n_launch
 def test_the_axis_is_as_long_as_the_longest_run(runs: tuple[Run, ...]) -> None:
     assert whole_view(runs) == TimeView(0, 5350)
     assert whole_view(()) == whole_view((failed_run(),)) == TimeView(0, 1)
+
+
+def test_a_bar_says_no_less_than_what_makes_sense(runs: tuple[Run, ...]) -> None:
+    eager, compiled, _ = runs
+    fused = next(launch for launch in compiled.launches if launch.is_fused)
+    face = font(13.5, 600)
+    wide = text_width(fused.title, face)
+    n_ops = len(fused.ops)
+    assert bar_words(fused, face, wide + 1) == fused.title
+    assert bar_words(fused, face, wide - 1) == f"{n_ops} ops fused"
+    assert bar_words(fused, face, text_width(f"{n_ops} ops", face)) == f"{n_ops} ops"
+    assert bar_words(fused, face, 20) == ""
+    plain = eager.launches[0]
+    assert bar_words(plain, face, 200) == plain.ops[0]
+    softmax = next(launch for launch in eager.launches if launch.ops == ("softmax",))
+    assert bar_words(softmax, face, text_width("soft…", face) + 2) == "soft…"
+    assert bar_words(softmax, face, text_width("so…", face) + 2) == ""
 
 
 def test_ticks_name_their_unit_once() -> None:

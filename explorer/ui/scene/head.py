@@ -1,6 +1,6 @@
 """Draws the heading: which run, from where, at which pace, and what the colours mean."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 
@@ -36,49 +36,84 @@ def draw_title(canvas: Canvas, lane: Lane, recorded: bool, runs: Sequence[Run]) 
     px = _TITLE_PX if alone else _LANE_TITLE_PX
     run = lane.schedule.run
     if recorded:
-        # Side by side there is no room for the vendor, without which the device is still plain.
-        device = run.device.name if alone else run.device.name.removeprefix("NVIDIA ")
-        width = canvas.text_width("RECORDED", px, 700) + 18 * u
-        taken = width + canvas.text_width(strategy_words(run, runs), px, 700) + 23 * u
-        origins = (f"{device}  ·  {run.created_at[:10]}", device)
-        # The strategy's name comes before where and when it ran, which the window's foot says too.
-        fitting = (o for o in origins if canvas.text_width(o, px, 600) + taken <= rect.width())
-        used = canvas.text(rect, next(fitting, ""), px, "write", weight=600, align=RIGHT)
+        badge = canvas.text_width("RECORDED", px, 700) + 18 * u
+
+        def room(origin: str) -> float:
+            """What the origin's words and the badge leave."""
+            gap = 9 * u if origin else 0.0
+            return rect.width() - canvas.text_width(origin, px, 600) - gap - badge - 14 * u
+
+        origin = _origin(canvas, run, px, runs, room)
+        used = canvas.text(rect, origin, px, "write", weight=600, align=RIGHT)
         space = 9 * u if used else 0.0
-        badge = QRectF(rect.right() - used - width - space, rect.y(), width, rect.height())
-        canvas.box(badge, 6, fill=canvas.color("write"))
-        canvas.text(badge, "RECORDED", px, "on_accent", weight=700, align=CENTER)
-        rect.setRight(badge.left() - 14 * u)
+        face = QRectF(rect.right() - used - badge - space, rect.y(), badge, rect.height())
+        canvas.box(face, 6, fill=canvas.color("write"))
+        canvas.text(face, "RECORDED", px, "on_accent", weight=700, align=CENTER)
+        rect.setRight(face.left() - 14 * u)
     for words, size, color, weight in _title_parts(canvas, run, px, runs, rect.width()):
         used = canvas.text(rect, words, size, color, weight=weight)
         rect.setLeft(rect.left() + used + _TITLE_GAP * u)
 
 
+_Part = tuple[str, float, str, int]
+"""Words, size, colour and weight."""
+
+
+def _origin(
+    canvas: Canvas, run: Run, px: float, runs: Sequence[Run], room: Callable[[str], float]
+) -> str:
+    """Where and when a run was recorded, as much as leaves the room for what it is a run of.
+
+    The window's foot says it too, with the vendor, without which the device is still plain.
+    """
+    short, day = run.device.name.removeprefix("NVIDIA "), run.created_at[:10]
+    dated = [f"{run.device.name}  ·  {day}"] if len(runs) == 1 else []
+    dated.append(f"{short}  ·  {day}")
+    if len(runs) == 1:
+        named = _with_chain(run, px, runs)
+        fits = (o for o in (*dated, short) if any(_width(canvas, p) <= room(o) for p in named))
+        found = next(fits, None)
+        if found is not None:
+            return found
+    strategy = canvas.text_width(strategy_words(run, runs), px, 700)
+    return next((o for o in (*dated, short) if strategy <= room(o)), "")
+
+
+def _width(canvas: Canvas, parts: Sequence[_Part]) -> float:
+    """Of parts beside each other."""
+    words = sum(canvas.text_width(words, size, weight) for words, size, _, weight in parts)
+    return words + _TITLE_GAP * canvas.u * (len(parts) - 1)
+
+
+def _with_chain(run: Run, px: float, runs: Sequence[Run]) -> list[list[_Part]]:
+    """Chain, strategy and setting, the chain's title whole or up to its comma."""
+    rest: list[_Part] = [
+        ("–", px, "muted", 600),
+        (strategy_words(run, runs), px, "text", 700),
+        (setting_text(run), _SETTING_PX, "muted", 400),
+    ]
+    titles = (run.chain.title, run.chain.title.partition(",")[0])
+    return [[(title, px, "text", 600), *rest] for title in titles]
+
+
 def _title_parts(
     canvas: Canvas, run: Run, px: float, runs: Sequence[Run], width: float
-) -> list[tuple[str, float, str, int]]:
-    """Chain, strategy and setting as words, size, colour and weight: as much as fits.
+) -> list[_Part]:
+    """Chain, strategy and setting: as much as fits.
 
     The setting is worth more than the end of a long title, and the strategy more than both.
     """
-    alone = len(runs) == 1
-    strategy = (strategy_words(run, runs), px, "text", 700)
-    setting = (setting_text(run), _SETTING_PX, "muted", 400)
-    short = run.chain.title.partition(",")[0]
-    dash = ("–", px, "muted", 600)
-    chains = [[(title, px, "text", 600), dash] for title in (run.chain.title, short)]
-    choices = [[*chain, strategy, setting] for chain in chains] if alone else []
+    strategy: _Part = (strategy_words(run, runs), px, "text", 700)
+    setting: _Part = (setting_text(run), _SETTING_PX, "muted", 400)
+    choices = _with_chain(run, px, runs) if len(runs) == 1 else []
     choices += [[strategy, setting]]
     if run.chain.direction is not Direction.FORWARD:
         # Two runs of one strategy differ by it, which their sizes do not show.
-        direction = (direction_words(run.chain.direction), _SETTING_PX, "muted", 400)
-        choices.append([strategy, direction])
+        choices.append(
+            [strategy, (direction_words(run.chain.direction), _SETTING_PX, "muted", 400)]
+        )
     choices.append([strategy])
-    for parts in choices:
-        wanted = sum(canvas.text_width(words, size, weight) for words, size, _, weight in parts)
-        if wanted + _TITLE_GAP * canvas.u * (len(parts) - 1) <= width:
-            return parts
-    return choices[-1]
+    return next((parts for parts in choices if _width(canvas, parts) <= width), choices[-1])
 
 
 def draw_details(
