@@ -22,6 +22,8 @@ RUN_WIDTH_PX = 116
 LEAST_CHAIN_PX, MOST_SETTING_PX = 150, 460
 LEAST_BRANDED_PX = 1240
 """A narrower bar goes without the program's name."""
+WIDEST_WORKER = "● worker starting"
+"""So wide it stays, whatever it says: what is beside it must not jump."""
 OPEN_OWN = "open-own"
 """Stands in the list of chains for one that is not there yet."""
 
@@ -121,6 +123,9 @@ class Header(QWidget):
             choice.setSizePolicy(width, policy.Fixed)
         self.parameters.setSizePolicy(policy.Ignored, policy.Fixed)
         self.parameters.setMaximumWidth(MOST_SETTING_PX)
+        self.worker.ensurePolished()
+        widest = self.worker.fontMetrics().horizontalAdvance(WIDEST_WORKER)
+        self.worker.setMinimumWidth(widest + 4)
         row.addWidget(self.chain)
         row.addWidget(self.direction)
         row.addWidget(self.parameters, 1000)

@@ -10,6 +10,8 @@ from explorer.model.traffic import achieved_bytes_per_s, model_difference
 from explorer.ui.words import DASH, STALE_CEILINGS, percent, signed_percent
 
 Value = str | int | float | None
+LEAST_DECIMAL = 0.05
+"""The least number that one decimal says something of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +118,14 @@ def _number(value: Value) -> str:
     return f"{value:,.1f}" if isinstance(value, float) else str(value)
 
 
+def _mb_text(value: Value) -> str:
+    """A decimal, and of what would round to nothing three digits or all bytes: ``0.00819``."""
+    if not isinstance(value, float) or value == 0 or value >= LEAST_DECIMAL:
+        return _number(value)
+    digits = f"{value:.3g}"
+    return f"{value:.6f}" if "e" in digits else digits
+
+
 def _percent(value: Value) -> str:
     return percent(value) if isinstance(value, float) else str(value)
 
@@ -208,12 +218,12 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         key="read_modelled_mb", title="Read MB\nmodelled", about="Least bytes it must read.",
-        value=_modelled("bytes_read"), text=_number,
+        value=_modelled("bytes_read"), text=_mb_text,
         missing=lambda _: "The model knows no tensor that it reads.",
     ),
     Column(
         key="read_counted_mb", title="Read MB\ncounted", about="By hardware counter.",
-        value=_counted("bytes_read"), text=_number, missing=_why_not_counted,
+        value=_counted("bytes_read"), text=_mb_text, missing=_why_not_counted,
     ),
     Column(
         key="read_difference", title="Read\ndiffers", about="Counted against modelled.",
@@ -221,12 +231,12 @@ COLUMNS: tuple[Column, ...] = (
     ),
     Column(
         key="written_modelled_mb", title="Written MB\nmodelled", about="Least bytes it must write.",
-        value=_modelled("bytes_written"), text=_number,
+        value=_modelled("bytes_written"), text=_mb_text,
         missing=lambda _: "The model knows no tensor that it writes.",
     ),
     Column(
         key="written_counted_mb", title="Written MB\ncounted", about="By hardware counter.",
-        value=_counted("bytes_written"), text=_number, missing=_why_not_counted,
+        value=_counted("bytes_written"), text=_mb_text, missing=_why_not_counted,
     ),
     Column(
         key="written_difference", title="Written\ndiffers", about="Counted against modelled.",

@@ -189,6 +189,7 @@ class KernelTable(QTableView):
         self._following = True
         self._model.set_run(run)
         self._following = False
+        self._hide_empty()
         self._fit_columns()
 
     def set_selected(self, launch: int | None) -> None:
@@ -244,6 +245,13 @@ class KernelTable(QTableView):
     def _on_row_changed(self, current: QModelIndex, _previous: QModelIndex) -> None:
         if not self._following and current.isValid():
             self.launch_selected.emit(self._entry(current.row()).launch)
+
+    def _hide_empty(self) -> None:
+        """A column without any value takes room from those that have some: counters on a CPU."""
+        entries = self._model.entries
+        for place, column in enumerate(COLUMNS):
+            is_empty = all(column.value(entry) is None for entry in entries)
+            self.setColumnHidden(place, bool(entries) and is_empty)
 
     def _fit_columns(self) -> None:
         self.resizeColumnsToContents()

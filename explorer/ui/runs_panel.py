@@ -18,7 +18,9 @@ from explorer.ui.kernel_table import ROW_PX
 from explorer.ui.runs_model import NAME, RunsModel
 from explorer.ui.store import Store
 
-COLUMN_PX = (180, 96, 80, 130, 330, 200, 130, 250)
+COLUMN_PX = (150, 96, 80, 130, 330, 200, 130, 250)
+NAMES_PX = (150, 250)
+"""Least and greatest width of the names."""
 
 
 class RunsTable(QTableView):
@@ -119,6 +121,7 @@ class RunsPanel(QWidget):
         table.selectionModel().selectionChanged.connect(self._on_selection)
         self.model.modelAboutToBeReset.connect(self._keep_selection)
         self.model.modelReset.connect(self._restore_selection)
+        self.model.modelReset.connect(self._fit_names)
         table.doubleClicked.connect(self._on_double_click)
         table.show_requested.connect(self._show)
 
@@ -163,6 +166,11 @@ class RunsPanel(QWidget):
         self.save_button.setEnabled(bool(state.runs))
         self.delete_button.setEnabled(bool(items))
         self.undo_button.setEnabled(self._store.can_undo)
+
+    def _fit_names(self) -> None:
+        """Names as wide as they are, within what leaves the rest its room."""
+        wanted = self.table.sizeHintForColumn(NAME) + 12
+        self.table.setColumnWidth(NAME, min(max(wanted, NAMES_PX[0]), NAMES_PX[1]))
 
     def _on_selection(self) -> None:
         self._refresh()

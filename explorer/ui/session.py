@@ -423,7 +423,5 @@ class Session(QObject):
             store.set_worker(WorkerPhase.READY, "worker ready")
             if not worker.is_busy:
                 self._capture_timer.start()
-        elif worker.is_running:
+        elif worker.is_running or store.state.worker.phase is not WorkerPhase.FAILED:
             store.set_worker(WorkerPhase.STARTING, "worker starting")
-        elif store.state.worker.phase is not WorkerPhase.FAILED:
-            store.set_worker(WorkerPhase.STARTING, "worker restarting")

@@ -70,6 +70,29 @@ def test_a_row_by_hand() -> None:
     assert text(run, 2, "registers") == "32"
 
 
+def test_few_bytes_are_not_rounded_to_none() -> None:
+    run = cpu_attention()
+
+    def megabytes(n_bytes: int) -> str:
+        launch = replace(run.launches[0], bytes_read=Bytes(modelled=n_bytes))
+        return text(replace(run, launches=(launch,)), 0, "read_modelled_mb")
+
+    assert megabytes(8192) == "0.00819"
+    assert megabytes(4) == "0.000004"
+    assert megabytes(0) == "0.0"
+    assert megabytes(50_000) == "0.1"
+
+
+def test_a_column_without_any_value_is_not_there(table: KernelTable) -> None:
+    assert not table.isColumnHidden(PLACE["read_counted_mb"])
+    table.set_run(cpu_attention())
+    hidden = {key for key, place in PLACE.items() if table.isColumnHidden(place)}
+    assert {"read_counted_mb", "written_counted_mb", "grid", "registers"} <= hidden
+    assert not {"number", "title", "duration_us", "read_modelled_mb", "ops"} & hidden
+    table.set_run(eager_attention())
+    assert not table.isColumnHidden(PLACE["read_counted_mb"])
+
+
 def test_missing_values_are_dashes_with_a_reason() -> None:
     run = cpu_attention()
     assert text(run, 0, "read_counted_mb") == DASH
