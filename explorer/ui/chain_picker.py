@@ -218,6 +218,8 @@ class ChainPicker(Picker):
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, widest=WIDEST, parent=parent)
+        # Otherwise it would ask for room for the longest title of all.
+        self.setSizeAdjustPolicy(self.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self._sheet: ChainSheet | None = None
         self._theme = DARK
 

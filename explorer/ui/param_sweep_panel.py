@@ -125,9 +125,11 @@ class ParamSweepPanel(QWidget):
         self.run.setText("Cancel" if is_busy else "Run sweep")
         self.run.setEnabled(blocker is None)
         tip = "End the run now (Esc); what is done stays" if is_busy else blocker
-        self.run.setToolTip(wrapped(tip or "Run the ticked strategies at every value"))
+        tip = tip or "Run the ticked strategies at every value"
+        self.run.setToolTip(wrapped(tip))
         self.run.setAccessibleName(f"{self.run.text()}: parameter sweep")
-        self.run.setAccessibleDescription(self.run.toolTip())
+        # Else a screen reader would read the tooltip's markup.
+        self.run.setAccessibleDescription(tip)
 
     def _on_text(self, text: str) -> None:
         parameter = swept_parameter(self._store.state)

@@ -120,11 +120,11 @@ class ParamSweepView(QWidget):
         self._sentence = label("", "sentence")
         self._sentence.setWordWrap(True)
         self._sentence.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.cells = tuple(PlotCell(measure) for measure in Measure)
+        plots = QWidget()
+        self.cells = tuple(PlotCell(measure, plots) for measure in Measure)
         for cell in self.cells:
             cell.run_picked.connect(self.run_picked)
             cell.measure_picked.connect(self._on_measure)
-        plots = QWidget()
         self._grid = QGridLayout(plots)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(16)
@@ -260,7 +260,6 @@ class ParamSweepView(QWidget):
                 cell.show_picture(self._pictures.get(cell.measure), self._theme, self._zoom)
             else:
                 self._grid.removeWidget(cell)
-            cell.setParent(self._plots)
             cell.setVisible(is_seen)
         for i in range(len(self.cells)):
             self._grid.setColumnStretch(i, 1 if i < columns else 0)

@@ -1,5 +1,7 @@
 """The sweeps in the window: of plans or of a parameter, fed from the store while they are seen."""
 
+from itertools import pairwise
+
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QStackedLayout, QWidget
@@ -98,6 +100,7 @@ class SweepPanel(QWidget):
             self.parameter.refresh()
             if self.isVisible():
                 self.parameter.view.fill_now()
+                self._order_tabs()
         else:
             self._pages.setCurrentWidget(self.view)
             self._show_plans()
@@ -112,6 +115,20 @@ class SweepPanel(QWidget):
         self.view.set_sweep(shown_sweep(state), shown.run if shown else None, current)
         if self.isVisible():
             self.view.fill_now()
+            self._order_tabs()
+
+    def _order_tabs(self) -> None:
+        """Plots are made when first seen: Tab comes to them behind what stands above them."""
+        parameter = self.parameter
+        before = (parameter.parameter, parameter.values, parameter.run)
+        cells = [part for cell in parameter.view.cells for part in (cell.picker, cell.plot)]
+        for widgets in (
+            (*self.switches[0].buttons.values(), self.view.plot, self.view.list),
+            (*self.switches[2].buttons.values(), *before, *cells),
+        ):
+            made = [widget for widget in widgets if widget is not None]
+            for first, second in pairwise(made):
+                self.setTabOrder(first, second)
 
     @override
     def showEvent(self, event: QShowEvent) -> None:

@@ -12,6 +12,7 @@ from explorer.chains import find_chain
 from explorer.model.param_sweep import ParameterSweep, sweeps_in
 from explorer.model.run import Run
 from explorer.ui.details_panel import SWEEP_TAB, DetailsPanel
+from explorer.ui.main_window import MainWindow
 from explorer.ui.param_sweep_picture import (
     BASE_SYMBOL,
     SYMBOLS,
@@ -324,3 +325,25 @@ class TestPanel:
         assert parameter.name == "seq_len"
         # The CPU's default is 1,024: three doublings below it and one above.
         assert suggested_text(store.state, parameter) == "128:2048:x2"
+
+
+def test_tab_comes_to_the_plots_behind_what_stands_above_them(qtbot: QtBot) -> None:
+    store = Store()
+    window = MainWindow(store)
+    qtbot.addWidget(window)
+    window.show()
+    store.add_runs(k_sweep())
+    window.details.tabs.setCurrentIndex(SWEEP_TAB)
+    panel = window.details.sweep.parameter
+    cell = panel.view.shown_cells[0]
+    assert cell.plot is not None
+    order: list[QWidget] = []
+    widget: QWidget | None = window.header.chain
+    while widget is not None and widget not in order:
+        order.append(widget)
+        widget = widget.nextInFocusChain()
+    stops = (window.details.tabs, panel.values, panel.run, cell.picker, cell.plot,
+             window.status.more_button)  # fmt: skip
+    places = [order.index(stop) for stop in stops]
+    assert places == sorted(places)
+    assert "<" not in panel.run.accessibleDescription()
