@@ -7,6 +7,7 @@ import torch
 from explorer.model.errors import ExplorerError
 
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory", "std::bad_alloc")
+_MOST_SAID = 300
 _LOST = ("device-side assert", "illegal memory access", "CUDA error", "unspecified launch failure")
 
 
@@ -70,9 +71,17 @@ def sentence_for(
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message without its full stop, or its kind."""
+    """The first line of an error's message without its full stop, or its kind.
+
+    Of a very long line the first sentence, as of torch's lists of all its backends.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0].rstrip(".") if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    first = lines[0]
+    if len(first) > _MOST_SAID:
+        first = first.partition(". ")[0]
+    return first.rstrip(".") if len(first) <= _MOST_SAID else f"{first[:_MOST_SAID].rstrip()}…"
 
 
 def _is_compiler_error(error: BaseException) -> bool:

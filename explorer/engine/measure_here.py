@@ -4,13 +4,19 @@ A module keeps its parameters, its mode and its dtype; its buffers and the input
 calls may change them. See :func:`explorer.measure`.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from explorer.chains.own import MODULE_MARK
-from explorer.engine.own_code.arguments import Arguments, from_example, parameters_of
+from explorer.engine.own_code.arguments import (
+    Arguments,
+    check_call,
+    from_example,
+    parameters_of,
+)
 from explorer.engine.own_code.construct import convert, copied
 from explorer.engine.own_code.subject import Callee, handing_over
 from explorer.engine.session import Session
@@ -18,6 +24,9 @@ from explorer.model.errors import UsageError
 from explorer.model.messages import Reply, RunFinished, RunRequest
 from explorer.model.own_code import OwnCode
 from explorer.model.run import Direction, Run
+
+# What fails is in the runs; a program that wants the tracebacks sets logging up.
+logging.getLogger("explorer").addHandler(logging.NullHandler())
 
 
 def measure(
@@ -32,13 +41,18 @@ def measure(
     timing_s: float,
 ) -> list[Run]:
     """See :func:`explorer.measure`."""
-    if not callable(code):
-        raise UsageError(f"measure takes a function or a module, and {code!r} cannot be called.")
+    _check(code, strategies)
     given = from_example(inputs, names or _names(code))
+    check_call(code, given, "inputs")
     tensors = list(given.tensors().values())
     if isinstance(code, torch.nn.Module):
         tensors += [*code.parameters(), *code.buffers()]
-    where = torch.device(device) if device else _common_device(tensors)
+    where = _device(device) if device else _common_device(tensors)
+    if where.type != "meta" and any(tensor.is_meta for tensor in tensors):
+        raise UsageError(
+            "The module or an input is on the device meta, where tensors have no values; give them "
+            "values first, as module.to_empty(device=...) and its initialisation do."
+        )
     name = _name(code)
     finished: list[Run] = []
 
@@ -55,9 +69,48 @@ def measure(
         timing_s=timing_s,
         own=OwnCode(training=isinstance(code, torch.nn.Module) and code.training),
     )
-    with handing_over(name, code, _maker(code, given, where)):
+    gpus = [where] if where.type == "cuda" and torch.cuda.is_available() else []
+    with (
+        # The seed is the run's own; the random numbers that the program draws later are not.
+        torch.random.fork_rng(devices=gpus),
+        handing_over(name, code, _maker(code, given, where)),
+    ):
         Session().handle(request, emit)
     return finished
+
+
+def _check(code: object, strategies: object) -> None:
+    """Make sure that there is something to call, and a list of strategies.
+
+    Raises:
+        UsageError: There is not.
+    """
+    if not callable(code):
+        raise UsageError(f"measure takes a function or a module, and {code!r} cannot be called.")
+    if isinstance(code, type):
+        raise UsageError(
+            f"measure takes a function or a module, and {code.__name__} is a class; make one of it."
+        )
+    if isinstance(strategies, str) or not (
+        isinstance(strategies, Sequence) and all(isinstance(spec, str) for spec in strategies)
+    ):
+        raise UsageError(
+            f"strategies={strategies!r} is no list of names; write it as ('eager', 'compile')."
+        )
+
+
+def _device(name: str) -> torch.device:
+    """The device of that name.
+
+    Raises:
+        UsageError: torch knows none.
+    """
+    try:
+        return torch.device(name)
+    except RuntimeError as error:
+        raise UsageError(
+            f"torch knows no device {name!r}; there are cpu, cuda and cuda:N."
+        ) from error
 
 
 def _maker(

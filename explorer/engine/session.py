@@ -44,7 +44,7 @@ from explorer.model.device import (
     StrategyAbility,
     Versions,
 )
-from explorer.model.errors import UsageError
+from explorer.model.errors import ExplorerError, UsageError
 from explorer.model.messages import (
     CeilingsMeasured,
     CeilingsRequest,
@@ -241,7 +241,11 @@ class Session:
             what = "Eager's own error" if measuring.comparison else "The error"
             if is_out_of_memory(error):
                 why = "there was too little memory to compute it"
-            elif measuring.maker.chosen.own is None or is_device_lost(error):
+            elif (
+                measuring.maker.chosen.own is None
+                or isinstance(error, ExplorerError)
+                or is_device_lost(error)
+            ):
                 raise
             else:
                 # What own code raises is told by the run itself, which calls it again.

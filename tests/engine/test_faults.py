@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from explorer.engine.faults import is_device_lost, is_out_of_memory, sentence_for
+from explorer.engine.faults import first_line, is_device_lost, is_out_of_memory, sentence_for
 from explorer.model.errors import UsageError
 
 
@@ -57,3 +57,9 @@ def test_anything_else_keeps_its_kind_and_first_line() -> None:
     )
     assert sentence_for(KeyError(), "sdpa", "n") == "sdpa was stopped by KeyError: KeyError."
     assert sentence_for(UsageError("Say so."), "sdpa", "n") == "Say so."
+
+
+def test_of_a_very_long_line_the_first_sentence_is_told() -> None:
+    many = f"Could not run 'aten::t'. This could be because of: {'CPU, ' * 100}"
+    assert first_line(RuntimeError(many)) == "Could not run 'aten::t'"
+    assert len(first_line(RuntimeError("x" * 1000))) < 310

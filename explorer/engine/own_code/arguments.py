@@ -1,7 +1,7 @@
 """What own code is called with: from a line of text, or from the file's ``example_inputs()``."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,11 +138,53 @@ def parameters_of(code: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     One written in C need not tell: it is given everything by name, as torch's own can be, which
     call what they work on ``input``.
     """
-    called = code.forward if isinstance(code, torch.nn.Module) else code
-    try:
-        return inspect.signature(called).parameters
-    except ValueError:
+    signature = _signature(code)
+    if signature is None:
         return {_TORCHS_INPUT: inspect.Parameter(_TORCHS_INPUT, inspect.Parameter.VAR_KEYWORD)}
+    return signature.parameters
+
+
+def _signature(code: Callable[..., Any]) -> inspect.Signature | None:
+    """None where the code does not tell."""
+    try:
+        return inspect.signature(code.forward if isinstance(code, torch.nn.Module) else code)
+    except ValueError:
+        return None
+
+
+def check_call(code: Callable[..., Any], arguments: Arguments, given_by: str) -> None:
+    """Make sure that code can be called with what is there for it.
+
+    Args:
+        code: A function or module.
+        arguments: What it would be called with.
+        given_by: Who gave them, as a sentence begins.
+
+    Raises:
+        UsageError: It takes others, or one is no dense tensor.
+    """
+    if any(isinstance(value, Iterator | Awaitable) for value in arguments.args):
+        raise UsageError(
+            f"{given_by} is a generator or async, which gives nothing when called; have it return "
+            "the arguments."
+        )
+    for name, tensor in arguments.tensors().items():
+        if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested:
+            raise UsageError(
+                f"{given_by} gives {name} as a sparse, quantized or nested tensor; only dense ones "
+                "are drawn and measured."
+            )
+    signature = _signature(code)
+    if signature is None:
+        return
+    try:
+        signature.bind(*arguments.args, **arguments.kwargs)
+    except TypeError as error:
+        takes = ", ".join(signature.parameters) or "nothing"
+        called = getattr(code, "__name__", type(code).__name__)
+        raise UsageError(
+            f"{given_by} gives other arguments than {called} takes ({error}); it takes {takes}."
+        ) from error
 
 
 def required(parameters: Mapping[str, inspect.Parameter]) -> list[str]:

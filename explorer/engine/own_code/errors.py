@@ -39,7 +39,7 @@ def told_by_line(doing: str, is_own: IsOwn) -> Iterator[None]:
     except ExplorerError:
         raise
     except SyntaxError as error:
-        raise OwnCodeError(_syntax_sentence(error)) from error
+        raise OwnCodeError(_syntax_sentence(error, doing)) from error
     except SystemExit as error:
         place = line_at_fault(error, is_own) or f"What was run while {doing}"
         raise OwnCodeError(exit_sentence(place, error)) from error
@@ -94,8 +94,10 @@ def line_at_fault(error: BaseException, is_own: IsOwn) -> str | None:
     return f"{place_of(file, number)} ({text})" if text else place_of(file, number)
 
 
-def _syntax_sentence(error: SyntaxError) -> str:
-    place = place_of(error.filename or "the code", error.lineno or 1)
+def _syntax_sentence(error: SyntaxError, doing: str) -> str:
+    if error.filename is None:
+        return f"An error while {doing}: it is not Python: {error.msg}."
+    place = place_of(error.filename, error.lineno or 1)
     text = (error.text or "").strip()
     shown = f" ({text})" if text else ""
     return f"{place}{shown} is not Python: {error.msg}."

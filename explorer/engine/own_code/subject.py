@@ -23,6 +23,7 @@ from explorer.engine.graph_breaks import is_users
 from explorer.engine.graph_builder import CaptureError
 from explorer.engine.own_code.arguments import (
     Arguments,
+    check_call,
     empty_tensor,
     from_example,
     from_text,
@@ -414,7 +415,9 @@ def _example(target: Target, called: Any, device: torch.device, where: str) -> A
         raise no_inputs(target.name, called, where)
     with torch.device(device):
         given = example()
-    return from_example(given, names).mapped(lambda tensor: tensor.detach().to(device))
+    arguments = from_example(given, names)
+    check_call(called, arguments, f"{_EXAMPLE}() of {where}")
+    return arguments.mapped(lambda tensor: tensor.detach().to(device))
 
 
 def _cast(module: torch.nn.Module, arguments: Arguments) -> tuple[str, ...]:

@@ -95,6 +95,26 @@ def test_what_cannot_be_measured_is_refused() -> None:
         explorer.measure(3, (torch.ones(2),))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no strategy 'fast'"):
         explorer.measure(torch.relu, (torch.ones(2),), ("fast",))
+    with pytest.raises(UsageError, match="strategies='eager' is no list of names"):
+        explorer.measure(torch.relu, (torch.ones(2),), "eager")
+    with pytest.raises(UsageError, match="Linear is a class; make one of it"):
+        explorer.measure(torch.nn.Linear, (torch.ones(2),))
+    with pytest.raises(UsageError, match="torch knows no device 'tpu'"):
+        explorer.measure(torch.relu, (torch.ones(2),), device="tpu")
+    with pytest.raises(UsageError, match=r"gives other arguments than forward .*takes input"):
+        explorer.measure(torch.nn.ReLU().forward, ())
+    with pytest.raises(UsageError, match="on the device meta, where tensors have no values"):
+        explorer.measure(torch.nn.Linear(2, 2, device="meta"), torch.ones(2), device="cpu")
+    with pytest.raises(UsageError, match="gives input as a sparse, quantized or nested tensor"):
+        explorer.measure(torch.nn.Linear(2, 2), torch.ones(2, 2).to_sparse())
+
+
+def test_a_program_keeps_its_random_numbers() -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    explorer.measure(torch.relu, (torch.ones(2),), ("eager",), timing_s=0.01)
+    assert torch.equal(torch.rand(1), expected)
 
 
 REWRITTEN = {"copy", "slice_scatter", "stack"}

@@ -62,6 +62,10 @@ def test_what_the_code_raises_is_told_by_its_line(function: str, line: str, said
         ("x = 1\ny = (\n", "own.py:2 (y = () is not Python: '(' was never closed."),
         ("import sys\nsys.exit('no GPU')\n", "own.py:2 (sys.exit('no GPU')) ends the program"),
         ("x = 1\nx / 0\n", "own.py:2 (x / 0) raises ZeroDivisionError: division by zero."),
+        (
+            "x = '\0'\n",
+            "An error while loading own.py: it is not Python: source code string cannot",
+        ),
         ("import not_there_at_all\n", "own.py:1 (import not_there_at_all) raises ModuleNotFound"),
     ],
 )
@@ -73,6 +77,25 @@ def test_a_file_that_cannot_be_loaded_is_told_by_its_line(
     with pytest.raises(ExplorerError) as refused:
         load_target(f"{file}:f")
     assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ("return torch.ones(2), torch.ones(2)", "than f takes (too many positional arguments)"),
+        ("return {'x': torch.ones(2), 'y': 1}", "unexpected keyword argument 'y'); it takes x."),
+        ("yield torch.ones(2)", "is a generator or async, which gives nothing when called"),
+        ("return torch.ones(2, 2).to_sparse()", "gives x as a sparse, quantized or nested tensor"),
+    ],
+)
+def test_example_inputs_that_do_not_fit_are_told(returned: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+    example = f"def example_inputs():\n    {returned}\n"
+    file.write_text(f"import torch\n{example}\ndef f(x):\n    return x * 2\n")
+    with pytest.raises(UsageError) as refused:
+        captured(f"{file}:f")
+    assert str(refused.value).startswith(f"example_inputs() of {file} ")
+    assert said in str(refused.value)
 
 
 def test_a_module_without_gradients_has_no_backward_pass() -> None:
