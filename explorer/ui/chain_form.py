@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from explorer.chains.descriptor import Parameter
-from explorer.chains.own import is_own
+from explorer.chains.own import is_own, read_name
 from explorer.model.units import format_bytes
 from explorer.ui.controls import Picker
 from explorer.ui.form_fields import (
@@ -27,6 +27,7 @@ from explorer.ui.form_fields import (
     can_be_dragged,
     compared_sentence,
 )
+from explorer.ui.line_breaks import breakable
 from explorer.ui.panel import label, restyle
 from explorer.ui.state import State, dtype_reason
 from explorer.ui.store import Store
@@ -92,6 +93,11 @@ class ChainForm(QFrame):
         """
         return self._edits[name] if name in self._edits else self._pickers[name]
 
+    @property
+    def about(self) -> tuple[QLabel, QLabel]:
+        """What the chain is, and what there is to look at, or where own code comes from."""
+        return self._formula, self._look_at
+
     def message(self, name: str) -> str:
         """What the form says beside a field."""
         return self._messages[name].text()
@@ -104,8 +110,8 @@ class ChainForm(QFrame):
         self._refused.clear()
         chain = self._store.state.chain_descriptor
         formula, *look_at = _about(self._store.state)
-        self._formula.setText(formula)
-        self._look_at.setText("\n".join(look_at))
+        self._formula.setText(breakable(formula))
+        self._look_at.setText(breakable("\n".join(look_at)))
         holder = QWidget()
         grid = QGridLayout(holder)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -260,7 +266,7 @@ def _about(state: State) -> list[str]:
         return [chain.formula, chain.look_at]
     own = state.own
     called = own.inputs if own and own.inputs else "with what its example_inputs() gives"
-    about = [state.chain, called]
+    about = [chain.title, f"from {read_name(state.chain).where}", called]
     if not chain.parameters:
         about.append("Without parameters: a size written rows=1024 in the inputs is one.")
     return about

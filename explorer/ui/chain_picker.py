@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from explorer.chains import CHAINS
 from explorer.chains.descriptor import Family
+from explorer.chains.own import is_own, read_name
 from explorer.ui.controls import Picker
 from explorer.ui.panel import label, wrapped
 from explorer.ui.theme import DARK, Theme, font
@@ -256,9 +257,12 @@ class ChainPicker(Picker):
 
     def _choice(self, place: int) -> Choice:
         title = self.itemText(place)
-        chain = CHAINS.get(str(self.itemData(place)))
+        name = str(self.itemData(place))
+        chain = CHAINS.get(name)
         if chain is None:
-            return Choice(place=place, title=title, formula="", family=_MORE, words=title.lower())
+            where = read_name(name).where if is_own(name) else ""
+            words = f"{title} {where}".lower()
+            return Choice(place=place, title=title, formula=where, family=_MORE, words=words)
         ops = " ".join(op.name for op in chain.all_ops)
         words = f"{chain.title} {chain.id} {chain.formula} {chain.family.value} {ops}".lower()
         return Choice(
@@ -281,4 +285,7 @@ class ChainPicker(Picker):
 
 
 def _cut(painter: QPainter, text: str, width: int) -> str:
-    return painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, width)
+    # A path's end says more than its middle.
+    is_path = "/" in text and " " not in text
+    mode = Qt.TextElideMode.ElideMiddle if is_path else Qt.TextElideMode.ElideRight
+    return painter.fontMetrics().elidedText(text, mode, width)

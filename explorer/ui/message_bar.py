@@ -3,6 +3,7 @@
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QToolButton, QWidget
 
+from explorer.ui.line_breaks import breakable, unbroken
 from explorer.ui.panel import label, restyle
 from explorer.ui.store import Store
 
@@ -37,12 +38,12 @@ class MessageBar(QFrame):
     @property
     def sentence(self) -> str:
         """What the bar says, empty if nothing."""
-        return self._sentence.text()
+        return unbroken(self._sentence.text())
 
     def _refresh(self) -> None:
         notice = self._store.state.notice
         self.setVisible(notice is not None)
-        self._sentence.setText(notice.sentence if notice else "")
+        self._sentence.setText(breakable(notice.sentence) if notice else "")
         said = notice.sentence if notice else "No message"
         self.setAccessibleName(said)
         self._sentence.setAccessibleName(said)

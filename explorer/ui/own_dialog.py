@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
@@ -19,6 +20,7 @@ from typing_extensions import override
 
 from explorer.model.own_code import OwnCode
 from explorer.ui.controls import Picker, Toggle
+from explorer.ui.line_breaks import breakable, unbroken
 from explorer.ui.own_form import (
     INIT_EXAMPLE,
     INPUT_EXAMPLE,
@@ -81,6 +83,8 @@ class OwnDialog(QDialog):
         self.recent = Picker("Opened before")
         self.recent.addItem("Opened before…")
         self.recent.addItems([chain for chain, _ in self._recent])
+        # Two files of one name differ in the middle of their paths, and end in what is opened.
+        self.recent.view().setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.recent.activated.connect(self._on_recent)
         self.training = Toggle("Training mode")
         self.training.set_colors(theme)
@@ -176,7 +180,7 @@ class OwnDialog(QDialog):
         layout = self.layout()
         if layout is not None:
             layout.activate()
-            wanted = max(layout.heightForWidth(WIDTH_PX), layout.sizeHint().height())
+            wanted = layout.heightForWidth(WIDTH_PX)
             self.resize(WIDTH_PX, max(wanted, self._height))
             self._height = self.height()
 
@@ -186,12 +190,12 @@ class OwnDialog(QDialog):
 
     def message(self, name: Field) -> str:
         """What is said below a field."""
-        return self._messages[name].text()
+        return unbroken(self._messages[name].text())
 
     @property
     def consent(self) -> str:
         """What is said about running the code."""
-        return self._consent.text()
+        return unbroken(self._consent.text())
 
     @property
     def fields(self) -> OwnFields:
@@ -223,16 +227,17 @@ class OwnDialog(QDialog):
         for name in Field:
             error = checked.errors.get(name, "")
             message = self._messages[name]
-            message.setText(error or checked.hints.get(name, ""))
+            message.setText(breakable(error or checked.hints.get(name, "")))
             restyle(message, "objectName", "fieldError" if error else "sentence")
             restyle(self._edits[name], "invalid", bool(error))
-            self._edits[name].setAccessibleDescription(message.text())
+            self._edits[name].setAccessibleDescription(self.message(name))
         self._offer_name(checked)
         is_allowed = self._is_allowed(fields.path)
-        self._consent.setText(_consent_words(fields, is_allowed))
+        consent = _consent_words(fields, is_allowed)
+        self._consent.setText(breakable(consent))
         self.agree.setText("Open" if is_allowed else "Run it and open")
         self.agree.setEnabled(checked.is_ready)
-        self.agree.setAccessibleDescription(self._consent.text())
+        self.agree.setAccessibleDescription(consent)
         self._grow()
 
     def _offer_name(self, checked: Checked) -> None:

@@ -5,6 +5,7 @@ from functools import lru_cache
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
+from explorer.ui.line_breaks import breakable
 from explorer.ui.theme import Theme, font
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -94,7 +95,7 @@ def draw_sentence(
     """Write a sentence in the middle, where a picture cannot be drawn."""
     painter.setFont(font(14 * zoom))
     painter.setPen(theme.color("muted"))
-    painter.drawText(rect, int(CENTER) | int(Qt.TextFlag.TextWordWrap), text)
+    painter.drawText(rect, int(CENTER) | int(Qt.TextFlag.TextWordWrap), breakable(text))
 
 
 def blend(first: QColor, second: QColor, share: float) -> QColor:

@@ -5,8 +5,7 @@ from html import escape
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-MAY_BREAK = "\u200b"
-"""Has no width; a line may end there."""
+from explorer.ui.line_breaks import MAY_BREAK
 
 
 def label(text: str, kind: str) -> QLabel:

@@ -102,6 +102,9 @@ def parameters_text(parameters: Mapping[str, Scalar]) -> str:
                 rest.append(f"{name} {value:,}")
             else:
                 sizes.append(f"{value:,}")
+    if len(parameters) == 1 and sizes:
+        # A number alone would not say of what.
+        return f"{next(iter(parameters))} {sizes[0]}"
     return SEPARATOR.join([" × ".join(sizes), *rest] if sizes else rest)
 
 

@@ -71,7 +71,7 @@ def test_own_code_is_named_without_its_path() -> None:
     name = "/home/somebody/with/a/long/path/net.py:gelu_mlp"
     chain = replace(run.chain, name=name, title="gelu_mlp", parameters={"rows": 64})
     store.add_runs([replace(run, chain=chain)])
-    assert text(RunsModel(store), 0, SETTING) == "gelu_mlp 64"
+    assert text(RunsModel(store), 0, SETTING) == "gelu_mlp rows 64"
 
 
 def test_rows_say_time_and_traffic_with_pedigree(store: Store) -> None:

@@ -27,3 +27,8 @@ def test_sizes_come_first_and_what_is_no_size_has_its_name(
     parameters = CHAINS[chain].resolve({}, DeviceKind.CUDA)
     assert parameters_text(parameters) == words
     assert size_text(parameters) == size
+
+
+def test_a_number_alone_says_of_what() -> None:
+    assert parameters_text({"rows": 4096}) == "rows 4,096"
+    assert parameters_text({"rows": 4096, "dtype": "bf16"}) == "4,096 · bf16"
