@@ -154,7 +154,10 @@ class ChainForm(QFrame):
 
     def open_below(self, widget: QWidget) -> None:
         """Open under a widget, the keyboard at the first field that needs a correction."""
-        self.adjustSize()
+        self.ensurePolished()
+        for text in self.about:
+            text.ensurePolished()
+        self._fit()
         self.move(widget.mapToGlobal(widget.rect().bottomLeft()))
         self.show()
         names = [parameter.name for parameter in self._store.state.chain_descriptor.parameters]
@@ -232,7 +235,7 @@ class ChainForm(QFrame):
             self.field(name).setAccessibleDescription(error or sentence + hint)
             self.field(name).setToolTip(sentence + hint)
         self._estimate.setText(_estimate_words(state))
-        self.adjustSize()
+        self._fit()
 
     def _show_text(self, edit: QLineEdit, text: str, default: str, error: str | None) -> None:
         # Setting the same text would move the cursor to the end while someone types.
@@ -240,6 +243,17 @@ class ChainForm(QFrame):
             edit.setText(text)
         edit.setPlaceholderText(default)
         restyle(edit, "invalid", error is not None)
+
+    def _fit(self) -> None:
+        """As high as its sentences are; what Qt would take is as high as if they were narrow."""
+        layout, inner = self.layout(), self._holder.layout()
+        if layout is not None and inner is not None:
+            for part in self._holder.findChildren(QWidget):
+                # Fields that were just made have no font of the style sheet's yet.
+                part.ensurePolished()
+                part.updateGeometry()
+            layout.activate()
+            self.resize(FORM_WIDTH_PX, layout.totalHeightForWidth(FORM_WIDTH_PX))
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

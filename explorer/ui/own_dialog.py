@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
@@ -180,9 +181,16 @@ class OwnDialog(QDialog):
         layout = self.layout()
         if layout is not None:
             layout.activate()
-            wanted = layout.heightForWidth(WIDTH_PX)
+            wanted = layout.totalHeightForWidth(WIDTH_PX)
             self.resize(WIDTH_PX, max(wanted, self._height))
             self._height = self.height()
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        # Only now every sentence has the style sheet's font.
+        super().showEvent(event)
+        self._height = 0
+        self._grow()
 
     def edit(self, name: Field) -> QLineEdit:
         """The field."""

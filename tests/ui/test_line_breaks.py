@@ -1,7 +1,7 @@
 """Long paths and names are broken into lines, and stay whole for a screen reader."""
 
 from PySide6.QtGui import QFontMetricsF
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 from explorer.chains.own import own_chain
@@ -32,7 +32,7 @@ def test_own_code_s_form_shows_all_of_its_path(qapp: QApplication, qtbot: QtBot)
     form = ChainForm(store)
     qtbot.addWidget(form)
     form.show()
-    form.adjustSize()
+    QApplication.sendPostedEvents()
     for text in form.about:
         metrics = QFontMetricsF(text.font())
         pieces = text.text().replace("\u200b", "\n").split("\n")
@@ -49,7 +49,9 @@ def test_the_dialog_is_as_high_as_its_sentences(qtbot: QtBot) -> None:
     layout = dialog.layout()
     assert layout is not None
     assert dialog.height() == layout.heightForWidth(dialog.width())
+    first = dialog.height()
     dialog.fill(OwnFields(where=WHERE, what="gelu_mlp"))
+    assert dialog.height() > first
     assert dialog.height() == layout.heightForWidth(dialog.width())
     assert (
         dialog.message(Field.WHERE)
