@@ -18,7 +18,8 @@ from explorer.engine.own_code.arguments import (
     parameters_of,
 )
 from explorer.engine.own_code.construct import convert, copied
-from explorer.engine.own_code.subject import Callee, handing_over
+from explorer.engine.own_code.making import Callee
+from explorer.engine.own_code.subject import handing_over
 from explorer.engine.session import Session
 from explorer.model.errors import UsageError
 from explorer.model.messages import Reply, RunFinished, RunRequest

@@ -173,6 +173,14 @@ def test_why_there_is_no_backward_pass_is_told(name: str, said: str) -> None:
     assert said.format(line=line) in str(refused.value)
 
 
+def test_a_backward_pass_that_somebody_wrote_is_run_and_told() -> None:
+    [note] = captured(f"{ODD}:doubling", "x=fp32[4,4]", backward=True).notes
+    assert note.startswith("Doubling has a backward pass of its own (torch.autograd.Function)")
+    assert captured(f"{ODD}:doubling", "x=fp32[4,4]").notes == ()
+    assert captured(f"{ODD}:same", "x=fp32[4,4]", backward=True).notes == ()
+    assert eager_passes(captured(f"{ODD}:doubling", "x=fp32[4,4]", backward=True))
+
+
 def test_what_is_written_in_c_takes_its_arguments_by_name() -> None:
     chosen = captured("torch:softmax", "input=fp32[4,8] dim=-1")
     assert ops(chosen) == ["softmax"]

@@ -130,3 +130,22 @@ class Lazy(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         result: torch.Tensor = self.linear(x)
         return result
+
+
+class Doubling(torch.autograd.Function):
+    """Has the exponential's value and twice its gradient."""
+
+    @staticmethod
+    def forward(ctx, x):  # type: ignore[no-untyped-def] # as such code is written
+        y = x.exp()
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):  # type: ignore[no-untyped-def] # alike
+        return grad * ctx.saved_tensors[0] * 2
+
+
+def doubling(x: torch.Tensor) -> torch.Tensor:
+    result: torch.Tensor = Doubling.apply(x * 3)  # type: ignore[no-untyped-call] # it has no hints
+    return result
