@@ -252,6 +252,7 @@ class ChainForm(QFrame):
                 # Fields that were just made have no font of the style sheet's yet.
                 part.ensurePolished()
                 part.updateGeometry()
+            self._holder.updateGeometry()
             layout.activate()
             self.resize(FORM_WIDTH_PX, layout.totalHeightForWidth(FORM_WIDTH_PX))
 

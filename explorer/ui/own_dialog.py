@@ -89,6 +89,7 @@ class OwnDialog(QDialog):
         self.recent.activated.connect(self._on_recent)
         self.training = Toggle("Training mode")
         self.training.set_colors(theme)
+        self._face = QFrame()
         self._consent = label("", "calloutText")
         self._consent.setWordWrap(True)
         self._consent.setAccessibleName("What is run")
@@ -140,7 +141,7 @@ class OwnDialog(QDialog):
         mode.addStretch(1)
         whole.addLayout(mode)
         whole.addStretch(1)
-        face = QFrame()
+        face = self._face
         face.setObjectName("message")
         inside = QVBoxLayout(face)
         inside.setContentsMargins(14, 10, 14, 10)
@@ -180,6 +181,8 @@ class OwnDialog(QDialog):
         """As high as its sentences want, and never lower than it was: what is typed stays put."""
         layout = self.layout()
         if layout is not None:
+            # What is said inside has changed its height, which the frame round it tells too late.
+            self._face.updateGeometry()
             layout.activate()
             wanted = layout.totalHeightForWidth(WIDTH_PX)
             self.resize(WIDTH_PX, max(wanted, self._height))

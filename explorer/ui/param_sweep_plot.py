@@ -25,6 +25,11 @@ PAYS_SHARES = (0.9, 0.75, 0.6, 0.45, 0.3)
 """Heights at which a crossover may be named, as shares of the range."""
 TICK_AIR_PX, LINE_PX = 14.0, 15.0
 """Between texts along the parameter; height of one up the measure."""
+UNDER_LABEL = 190
+"""How opaque a label's ground is: a stroke below it does not strike it through."""
+STROKE_STEP_PX, MOST_BOXES = 6.0, 200
+Place = tuple[float, float]
+"""In the plot's coordinates."""
 _STEPS = {
     Qt.Key.Key_Left: (-1, 0),
     Qt.Key.Key_Right: (1, 0),
@@ -228,16 +233,23 @@ class ParamSweepPlot(StillPlot):
                 label.setFont(font(LABEL_PX * zoom, 600))
                 label.setPlainText(found[0])
                 label.setColor(theme.color(found[2]))
-        taken = self._taken(picture)
+                label.fill = pg.mkBrush(None)
+        dots, strokes = self._taken(picture)
+        placed: list[QRectF] = []
         for label, (_, places, color) in zip(self._labels, named, strict=False):
             spots = [view.mapViewToScene(QPointF(*place)) for place in places]
             size: QSizeF = label.boundingRect().size()
             angles = BESIDE if color == PAYS_COLOR else ANGLES
-            box = near_label(spots, size, view.sceneBoundingRect(), taken, zoom, angles)
+            inside, taken = view.sceneBoundingRect(), [*dots, *placed]
+            box = near_label(spots, size, inside, [*taken, *strokes], zoom, angles)
+            if box is None and color != PAYS_COLOR:
+                # A line without a name would be worse than a stroke below a name.
+                box = near_label(spots, size, inside, taken, zoom, angles)
+                label.fill = pg.mkBrush(theme.color("panel", UNDER_LABEL))
             label.setVisible(box is not None)
             if box is not None:
                 label.setPos(view.mapSceneToView(box.topLeft()))
-                taken.append(box)
+                placed.append(box)
 
     def _named(self, picture: ParamPicture) -> list[tuple[str, list[tuple[float, float]], str]]:
         """What has a label, where it may stand, and its colour: the most telling first."""
@@ -256,21 +268,16 @@ class ParamSweepPlot(StillPlot):
             named.append((found.words, along, PAYS_COLOR))
         return named
 
-    def _taken(self, picture: ParamPicture) -> list[QRectF]:
-        """Small boxes along the lines and round the dots, which no label should cover."""
+    def _taken(self, picture: ParamPicture) -> tuple[list[QRectF], list[QRectF]]:
+        """Small boxes round the dots and along all strokes, which no label should cover."""
         view = self.getPlotItem().getViewBox()
         places = [view.mapViewToScene(QPointF(*self._place(picture, d))) for d in picture.dots]
         boxes = [QRectF(spot.x() - 5, spot.y() - 5, 10, 10) for spot in places]
-        for line in picture.lines:
-            spots = [
-                view.mapViewToScene(QPointF(dot.x, dot.y)) for dot in line.dots if dot.y is not None
-            ]
-            for first, last in pairwise(spots):
-                n_steps = max(min(round(abs(last.x() - first.x()) / 6), 60), 1)
-                for step in range(n_steps + 1):
-                    spot = first + (last - first) * (step / n_steps)
-                    boxes.append(QRectF(spot.x() - 2, spot.y() - 2, 4, 4))
-        return boxes
+        strokes: list[QRectF] = []
+        for first, last in _strokes(picture):
+            ends = (view.mapViewToScene(QPointF(*first)), view.mapViewToScene(QPointF(*last)))
+            strokes += _along(*ends)
+        return boxes, strokes
 
     # The mouse and the keyboard.
 
@@ -326,6 +333,27 @@ def _joined(line: Line) -> tuple[list[float], list[float]]:
     """The line through its dots, with a gap where one failed or must not be used."""
     usable = [(dot.x, dot.y if not dot.is_wrong else None) for dot in line.dots]
     return [x for x, _ in usable], [float("nan") if y is None else y for _, y in usable]
+
+
+def _strokes(picture: ParamPicture) -> list[tuple[Place, Place]]:
+    """Every straight stroke of a picture: between dots, their bars, and both thin lines."""
+    found: list[tuple[Place, Place]] = []
+    for line in picture.lines:
+        there = [(dot, (dot.x, dot.y)) for dot in line.dots if dot.y is not None]
+        found += pairwise(place for _, place in there)
+        found += [((dot.x, dot.low), (dot.x, dot.high)) for dot, _ in there]
+    (left, right), (low, high) = picture.x_range, picture.y_range
+    if picture.even is not None:
+        found.append(((left, picture.even), (right, picture.even)))
+    return [*found, *(((pays.x, low), (pays.x, high)) for pays in picture.pays)]
+
+
+def _along(first: QPointF, last: QPointF) -> list[QRectF]:
+    """Small boxes along a stroke, close enough to each other for no letter to fit between."""
+    way = last - first
+    n_steps = max(min(round(max(abs(way.x()), abs(way.y())) / STROKE_STEP_PX), MOST_BOXES), 1)
+    spots = (first + way * (step / n_steps) for step in range(n_steps + 1))
+    return [QRectF(spot.x() - 2, spot.y() - 2, 4, 4) for spot in spots]
 
 
 def _ends_first(ticks: tuple[tuple[float, str], ...]) -> list[tuple[float, str]]:

@@ -27,8 +27,8 @@ from explorer.ui.words import (
     verdict_color_name,
 )
 
-LEAST_CELL_PX = 7.0
-"""Of an op in a plan's strip: narrower ones are a hatching, of which the text says more."""
+LEAST_CELL_PX = 13.0
+"""Of an op in a plan's strip: narrower ones hold no letter, and the text says more."""
 ROW_PX = 34
 """Of every row, so that none moves when a result comes in."""
 TOGGLE_X_PX, CHIP_X_PX, TEXT_X_PX, SIDE_PX = 6, 33, 45, 11

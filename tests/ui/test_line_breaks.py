@@ -53,6 +53,9 @@ def test_the_dialog_is_as_high_as_its_sentences(qtbot: QtBot) -> None:
     dialog.fill(OwnFields(where=WHERE, what="gelu_mlp"))
     assert dialog.height() > first
     assert dialog.height() == layout.heightForWidth(dialog.width())
+    QApplication.processEvents()
+    for said in dialog.findChildren(QLabel):
+        assert said.height() >= said.heightForWidth(said.width()), said.text()
     assert (
         dialog.message(Field.WHERE)
         == f"{WHERE} is not there; name a Python file, file.py:function."

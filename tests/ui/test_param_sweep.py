@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
@@ -157,6 +157,28 @@ class TestPlot:
         assert {"eager", "torch.compile", "out of memory"} <= set(names)
         boxes = [box.adjusted(2, 3, -2, -3) for _, box in plot.labels]
         assert not any(a.intersects(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+    def test_no_name_is_struck_through_by_a_line(self, plot: ParamSweepPlot) -> None:
+        times = [time for ratio in (1, 2, 30, 3, 10, 1) for time in (100.0, 100.0 / ratio)]
+        runs = [timed(run, time) for run, time in zip(k_sweep(), times, strict=True)]
+        picture = drawn(runs, Measure.SPEED_UP)
+        plot.resize(360, 260)
+        plot.show_picture(picture, DARK, 1.0)
+        assert picture.even is not None
+        view = plot.getPlotItem().getViewBox()
+        even = view.mapViewToScene(QPointF(0.0, picture.even)).y()
+        assert plot.labels
+        for text, box in plot.labels:
+            core = box.adjusted(0, 0.2 * box.height(), 0, -0.2 * box.height())
+            assert not core.top() < even < core.bottom(), text
+
+    def test_every_line_has_its_name_though_strokes_are_everywhere(
+        self, plot: ParamSweepPlot
+    ) -> None:
+        runs = [timed(run, 100.0 if i % 4 < 2 else 300.0, 0.9) for i, run in enumerate(k_sweep())]
+        picture = drawn(runs, Measure.TIME)
+        plot.show_picture(picture, DARK, 1.0)
+        assert {line.title for line in picture.lines} <= {text for text, _ in plot.labels}
 
     @pytest.mark.parametrize("name", THEMES)
     def test_lines_have_the_theme_s_colours(self, plot: ParamSweepPlot, name: str) -> None:
