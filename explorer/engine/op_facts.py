@@ -2,6 +2,7 @@
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -29,6 +30,8 @@ _FILLS = frozenset((
 """They take at most the shape and dtype of a tensor, and read nothing of it."""
 _PICKS = frozenset(("gather", "index", "index_select", "embedding", "take"))
 """Of their first tensor they read as many elements as they hand out."""
+_PUTS = {"scatter_": 2, "scatter_add_": 2, "put_": 1, "index_add_": 3}
+"""Operators in place that reach only as many elements as the argument in that place has."""
 _MOVES = frozenset((
     *_FILLS, *_PICKS,
     *("cat", "stack", "clone", "copy", "_to_copy", "lift_fresh_copy", "repeat", "fill", "flip"),
@@ -130,6 +133,18 @@ def reads_nothing(target: Any) -> bool:
 def picks(target: Any) -> bool:
     """Whether the operator reads of its first tensor only as many elements as it hands out."""
     return name_of(target) in _PICKS
+
+
+def puts(target: Any, arguments: Sequence[Any]) -> int | None:
+    """How many elements of its first tensor an operator in place reaches; None for all of them.
+
+    Args:
+        target: The operator.
+        arguments: As it is called with.
+    """
+    place = _PUTS.get(name_of(target))
+    given = None if place is None or place >= len(arguments) else arguments[place]
+    return given.numel() if isinstance(given, torch.Tensor) else None
 
 
 def kind_of(target: Any) -> OpKind:

@@ -27,7 +27,7 @@ def eager_backward_ops(
         captured: The ops of the backward pass, in order.
     """
     found: list[str | None] = [None] * len(calls)
-    called = [packet_of(call.name) for call in calls]
+    called = [packet_of(call.name).removesuffix("_") for call in calls]
     known = [packet_of(each.aten) for each in captured]
     for how, c0, c1, k0, k1 in SequenceMatcher(None, called, known, autojunk=False).get_opcodes():
         # Eager may run an op by another operator: on a CPU dropout's gradient is a product.

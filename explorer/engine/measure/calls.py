@@ -14,7 +14,7 @@ import torch
 from explorer.engine.chain_functions.base import DTYPE_NAMES
 from explorer.engine.measure.generated import Pointer
 from explorer.engine.measure.triton_code import PointerUse
-from explorer.engine.op_facts import is_view, picks, reads_nothing
+from explorer.engine.op_facts import is_view, picks, puts, reads_nothing
 
 _OVERWRITING = {
     "bernoulli_", "cauchy_", "copy_", "exponential_", "fill_", "geometric_", "log_normal_",
@@ -189,14 +189,13 @@ def aten_touches(
         overwrites = is_out or (is_written and name in _OVERWRITING)
         for tensor in _tensors(given, device_type):
             use = use_of(tensor)
+            n_bytes = _part_reached(operator, arguments, result, use) if place == 0 else None
             identity = (use.storage, tensor.data_ptr(), use.shape, tuple(tensor.stride()))
             if not (overwrites or reads_nothing(operator) or identity in seen):
                 seen.add(identity)
-                picked = picks(operator) and place == 0 and isinstance(result, torch.Tensor)
-                n_bytes = min(use.n_bytes, reachable_bytes(result)) if picked else None
                 reads.append(Touch(use=use, is_write=False, n_bytes=n_bytes))
             if is_written:
-                writes.append(Touch(use=use, is_write=True, is_fresh=overwrites))
+                writes.append(Touch(use=use, is_write=True, is_fresh=overwrites, n_bytes=n_bytes))
     known = {touch.use.storage for touch in (*reads, *writes)}
     results = result if isinstance(result, tuple) else (result,)
     for value, declared_result in zip(results, operator._schema.returns, strict=False):
@@ -290,6 +289,19 @@ def library_touches(
         if use.is_written
     ]
     return (*reads, *writes)
+
+
+def _part_reached(
+    operator: torch._ops.OpOverload, arguments: Sequence[Any], result: Any, first: TensorUse
+) -> int | None:
+    """Bytes of its first tensor that an operator reaches, None for all of them."""
+    elements = puts(operator, arguments)
+    if elements is not None:
+        each: int = arguments[0].element_size()
+        return min(first.n_bytes, elements * each)
+    if picks(operator) and isinstance(result, torch.Tensor):
+        return min(first.n_bytes, reachable_bytes(result))
+    return None
 
 
 def _tensors(value: Any, device_type: str) -> Iterator[torch.Tensor]:

@@ -20,10 +20,10 @@ from explorer.engine.measure.observe_compile import (
     ModuleNotes,
 )
 from explorer.engine.measure.repeated_lines import ops_of_repeats
+from explorer.engine.measure.sum_origins import ADDING_MATMULS, sums_with_matmuls
 from explorer.engine.prepared import CapturedNode, Prepared
 from explorer.model.opgraph import OpKind
 
-_ADDING_MATMULS = {"aten.addmm", "aten.baddbmm"}
 _FUSED_ATTENTION = ("scaled_dot_product", "flash_attention", "efficient_attention")
 
 
@@ -129,6 +129,11 @@ def ops_of_nodes(
             found[notes.key] |= compiled_backward_ops(
                 notes.nodes, backward, prepared.graph, numbers
             )
+    for notes in modules:
+        if not notes.marked:
+            carried = {op for ops in found.values() for op in ops.values()}
+            told = found[notes.key]
+            found[notes.key] |= sums_with_matmuls(notes.nodes, told, carried, prepared.graph)
     return {(key, node): op for key, ops in found.items() for node, op in ops.items()}
 
 
@@ -422,7 +427,7 @@ def _with_matmuls_of_sums(
     found = []
     for call, origin in zip(calls, origins, strict=True):
         ops = set(origin.ops)
-        if packet_of(call.name) in _ADDING_MATMULS:
+        if packet_of(call.name) in ADDING_MATMULS:
             taken = {name for op in graph.ops if op.name in ops for name in op.reads}
             ops |= {op.name for op in left if taken.intersection(op.writes)}
         found.append(replace(origin, ops=tuple(sorted(ops, key=lambda name: order[name]))))

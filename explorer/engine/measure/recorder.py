@@ -23,6 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from explorer.engine import backward_pass
 from explorer.engine.internals import internal, patch_point
+from explorer.engine.measure.autograd_in_place import InPlaceForms
 from explorer.engine.measure.calls import (
     CallKind,
     RecordedCall,
@@ -48,13 +49,17 @@ _TRITON = "triton.runtime.jit"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingCall:
-    """A call that is about to happen; ``code`` is the operator or the kernel."""
+    """A call that is about to happen; ``code`` is the operator or the kernel.
+
+    ``makes_value`` tells that what it updates in place is a value of its own from then on.
+    """
 
     kind: CallKind
     name: str
     code: Any
     arguments: Sequence[Any]
     keywords: Mapping[str, Any]
+    makes_value: bool = False
 
 
 class Observer(Protocol):
@@ -90,6 +95,8 @@ class CallLog:
         result = run()
         touches = _without_blank(_touches(call, result, self.device_type), self.blank)
         self.blank -= {touch.use.storage for touch in touches if touch.is_write}
+        if call.makes_value:
+            touches = tuple(replace(touch, is_fresh=touch.is_write) for touch in touches)
         if place.module is not None and place.module_line is not None:
             touches = _with_variables(call, touches, place.module, place.module_line)
         self.calls.append(
@@ -154,6 +161,7 @@ class _SeesOperators(TorchDispatchMode):  # type: ignore[no-untyped-call] # torc
     def __init__(self, observer: Observer) -> None:
         super().__init__()  # type: ignore[no-untyped-call] # nor here
         self._observer = observer
+        self._forms = InPlaceForms()
 
     def __torch_dispatch__(
         self,
@@ -168,10 +176,18 @@ class _SeesOperators(TorchDispatchMode):  # type: ignore[no-untyped-call] # torc
             if isinstance(self._observer, CallLog) and allocates(func):
                 self._observer.blank.add(result.untyped_storage().data_ptr())
             return result
+        operator = self._forms.of(func, args)
         call = PendingCall(
-            kind=CallKind.ATEN, name=str(func), code=func, arguments=args, keywords=keywords
+            kind=CallKind.ATEN,
+            name=str(operator),
+            code=operator,
+            arguments=args,
+            keywords=keywords,
+            makes_value=operator is not func,
         )
-        return self._observer.around(call, lambda: func(*args, **keywords))
+        result = self._observer.around(call, lambda: operator(*args, **keywords))
+        self._forms.note(operator, result)
+        return result
 
 
 class _SeesAllOperators(_SeesOperators):  # type: ignore[no-untyped-call] # nor here
