@@ -55,7 +55,7 @@ class PointsMeasurement:
         self._before: list[Run] = []
         self._here: Sequence[Run] = ()
         self._refusal: UsageError | None = None
-        self._left_out = 0
+        self._left_out: list[str] = []
 
     @property
     def runs(self) -> Sequence[Run]:
@@ -65,7 +65,7 @@ class PointsMeasurement:
     @property
     def n_wanted(self) -> int:
         """How many runs are asked for, without what was left out."""
-        return len(self._strategies) * (len(self._points.requests) - self._left_out)
+        return len(self._strategies) * (len(self._points.requests) - len(self._left_out))
 
     def measure(self) -> None:
         """Measure every point.
@@ -80,6 +80,9 @@ class PointsMeasurement:
             self._here = ()
         if self._first is None and self._refusal is not None:
             raise self._refusal
+        # Where every point is refused, nothing is left out of anything.
+        for sentence in self._left_out:
+            self._display.tell(sentence)
 
     def _measure_point(self, number: int, point: RunRequest) -> None:
         request = replace(point, strategies=self._strategies)
@@ -123,8 +126,7 @@ class PointsMeasurement:
         if self._points.is_asked_for:
             self._fail(request, str(error))
             return
-        self._left_out += 1
-        self._display.tell(f"{text} is left out: {error}")
+        self._left_out.append(f"{text} is left out: {error}")
 
     def _fail(self, request: RunRequest, sentence: str) -> None:
         abilities = self._client.abilities or self._abilities

@@ -213,29 +213,19 @@ def _times(other: Samples, best: Samples) -> str:
 def _failures(sweep: ParameterSweep) -> tuple[str, ...]:
     told = []
     for series in sweep.series:
-        by_label: dict[str, list[ParameterPoint]] = {}
+        by_label: dict[str, list[Scalar]] = {}
         for point in series.points:
             if point.error:
-                by_label.setdefault(failure_label(point.run), []).append(point)
+                by_label.setdefault(failure_label(point.run), []).append(point.value)
         told += [
-            f"{series.title} {_ended(label)} at {sweep.name} "
-            f"{_listed([point.value for point in points])}{_reason(label, points)}"
-            for label, points in by_label.items()
+            f"{series.title} {_ended(label)} at {sweep.name} {_listed(values)}."
+            for label, values in by_label.items()
         ]
     return tuple(told)
 
 
 def _ended(label: str) -> str:
     return "did not fit in memory" if label == OUT_OF_MEMORY else "failed"
-
-
-def _reason(label: str, points: Sequence[ParameterPoint]) -> str:
-    """Why they failed, as the end of a sentence; of several reasons the first point's."""
-    errors = {point.error for point in points}
-    if label == OUT_OF_MEMORY:
-        return "."
-    at = "" if len(errors) == 1 else f", at {value_text(points[0].value)}"
-    return f"{at}: {points[0].error}"
 
 
 def _distrusted(sweep: ParameterSweep) -> tuple[str, ...]:

@@ -215,6 +215,18 @@ def test_a_compared_value_that_is_refused_here_is_left_out(
 
 
 @pytest.mark.usefixtures("compared")
+def test_what_every_compared_value_refuses_is_told_once(
+    cli: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KX_FAKE", "eager=unable")
+
+    outcome = cli("run", "elementwise", "--strategy", "eager", "--json")
+
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("eager lacks a tool.") == 1
+
+
+@pytest.mark.usefixtures("compared")
 def test_the_launches_of_compared_variants_are_told(cli: Callable[..., Outcome]) -> None:
     out = cli("run", "elementwise").out
 

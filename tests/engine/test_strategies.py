@@ -77,7 +77,10 @@ def test_sdpa_is_refused_for_a_chain_that_is_no_attention(monkeypatch: pytest.Mo
     code = dataclasses.replace(CHAIN_CODE["attention"], chain_id="rmsnorm", sdpa=None)
     monkeypatch.setitem(CHAIN_CODE, "rmsnorm", code)
     reason = find_strategy("sdpa").refusal(dataclasses.replace(CASE, chain=other))
-    assert reason == "sdpa is torch's attention operator, and rmsnorm is no attention."
+    assert reason == (
+        "sdpa is torch's attention operator, and rmsnorm is no attention; it is for attention and "
+        "decoder-block."
+    )
     assert find_strategy("sdpa").refusal(CASE) is None
 
 

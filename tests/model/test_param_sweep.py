@@ -292,14 +292,6 @@ def test_failures_and_failed_checks_are_told() -> None:
     assert told[-1] == ("The times of torch.compile at seq_len 512 are not used: a check failed.")
 
 
-def test_why_points_failed_is_told() -> None:
-    runs = [replace(run, launches=(), timing=None, error="It broke.") for run in seq_len_sweep()]
-    assert findings(only(runs))[0].endswith(": It broke.")
-    one = next(run for run in runs if run.strategy.spec == runs[0].strategy.spec)
-    others = [run if run is one else replace(run, error="It broke too.") for run in runs]
-    assert findings(only(others))[0].endswith(", at 256: It broke.")
-
-
 @pytest.mark.parametrize(
     ("sentence", "label"),
     [

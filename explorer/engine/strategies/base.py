@@ -194,8 +194,8 @@ class Strategy:
     def refusal(self, case: Case) -> str | None:
         """Why it cannot run a case: the first reason there is, or None."""
         return (
-            self.missing()
-            or self.chain_refusal(case.chain)
+            self.chain_refusal(case.chain)
+            or self.missing()
             or self.device_refusal(case.device)
             or self.case_refusal(case)
         )

@@ -3,6 +3,7 @@
 import torch
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex_attention
 
+from explorer.chains import CHAINS
 from explorer.chains.descriptor import Chain
 from explorer.engine.prepared import ChainFunction, Prepared
 from explorer.engine.strategies.base import (
@@ -26,7 +27,10 @@ _SKIPS = (
 def _chain_refusal(chain: Chain) -> str | None:
     if is_by_sdpa(chain) and chain.is_attention:
         return None
-    return f"flex is torch's FlexAttention, and {chain.id} is no attention."
+    known = " and ".join(
+        each.id for each in CHAINS.values() if is_by_sdpa(each) and each.is_attention
+    )
+    return f"flex is torch's FlexAttention, and {chain.id} is no attention; it is for {known}."
 
 
 def _case_refusal(case: Case) -> str | None:

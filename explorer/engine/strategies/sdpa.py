@@ -132,7 +132,8 @@ def by_sdpa(prepared: Prepared) -> ChainFunction:
 def _chain_refusal(chain: Chain) -> str | None:
     if is_by_sdpa(chain):
         return None
-    return f"sdpa is torch's attention operator, and {chain.id} is no attention."
+    known = " and ".join(chain_id for chain_id, code in CHAIN_CODE.items() if code.sdpa is not None)
+    return f"sdpa is torch's attention operator, and {chain.id} is no attention; it is for {known}."
 
 
 def _device_refusal(choice: _Choice) -> Callable[[torch.device], str | None]:
