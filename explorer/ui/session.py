@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer
 
@@ -23,20 +22,25 @@ from explorer.model.messages import (
     RunRequest,
     Stage,
 )
-from explorer.model.run import Run, Scalar
+from explorer.model.run import Run
 from explorer.model.strategies import is_plan, is_plan_run, plan_text
 from explorer.ui.plan_state import (
     inductor_plan,
     plan_key,
     plan_to_run,
 )
+from explorer.ui.requests import (
+    device_of,
+    graph_request,
+    grouping_request,
+    is_of_choice,
+    is_of_setting,
+    run_request,
+)
+from explorer.ui.running_sweep import RunningSweep
 from explorer.ui.state import WorkerPhase, run_blocker, wanted_strategies
 from explorer.ui.store import Store
 from explorer.ui.worker_process import WorkerProcess
-
-if TYPE_CHECKING:
-    from explorer.ui.point_sweep import PointSweep
-    from explorer.ui.sweeping import Sweeping
 
 SWEEP_TIMING_S = 0.3
 """Seconds spent timing each plan of a sweep: there may be 256."""
@@ -56,7 +60,7 @@ class Session(QObject):
         self._shows_next = False
         self._plan_to_show: str | None = None
         self._drawn_before: tuple[str, Mapping[str, FusionPlan]] = ("", {})
-        self._sweeping: Sweeping | PointSweep | None = None
+        self._sweep = RunningSweep(store)
         self._capture_timer = QTimer(self, interval=CAPTURE_DELAY_MS, singleShot=True)
         self._capture_timer.timeout.connect(self._capture)
         worker.starting.connect(self._update_phase)
@@ -87,14 +91,7 @@ class Session(QObject):
         # Who draws a plan and runs it wants to see it, whatever else is measured beside it.
         self._plan_to_show = plan.text if plan else None
         self._shows_next = plan is None or state.shown is None
-        request = RunRequest(
-            chain=state.chain,
-            parameters=self._parameters,
-            strategies=wanted,
-            device=self._device,
-            direction=state.direction,
-            own=state.own,
-        )
+        request = run_request(state, wanted)
         if state.chain_descriptor.compared is None:
             self._send_run(request)
             return
@@ -113,51 +110,31 @@ class Session(QObject):
         if blocker is not None:
             self._store.tell(blocker)
             return
-        request = RunRequest(
-            chain=state.chain,
-            parameters=self._parameters,
-            strategies=wanted_strategies(state),
-            device=self._device,
-            direction=state.direction,
-            own=state.own,
-        )
         self._plan_to_show = None
         self._shows_next = True
+        request = run_request(state, wanted_strategies(state))
         self._send_points(swept_points(state, request), is_comparison=False)
 
     def _send_points(self, requests: Sequence[RunRequest], *, is_comparison: bool) -> None:
-        from explorer.ui.point_sweep import PointSweep
-
-        self._sweeping = PointSweep(requests, is_comparison=is_comparison)
-        self._send_run(requests[0])
-        self._store.set_progress(self._sweeping.progress())
+        self._send_run(self._sweep.begin_points(requests, is_comparison=is_comparison))
+        self._sweep.show_progress()
 
     def sweep(self) -> None:
         """Measure every plan of the chosen setting that has no run; tells why if that cannot be."""
         # Imported when asked for: the window is on the screen sooner.
         from explorer.ui.sweep_state import is_in_setting, sweep_blocker, sweep_specs
-        from explorer.ui.sweeping import Sweeping
 
         state = self._store.state
         blocker = sweep_blocker(state)
         if blocker is not None:
             self._store.tell(blocker)
             return
-        request = RunRequest(
-            chain=state.chain,
-            parameters=self._parameters,
-            strategies=sweep_specs(state),
-            device=self._device,
-            timing_s=SWEEP_TIMING_S,
-            direction=state.direction,
-            own=state.own,
-        )
-        self._sweeping = Sweeping(request)
         self._plan_to_show = None
         shown = state.shown_run
         self._shows_next = shown is None or not is_in_setting(state, shown.run)
-        self._send_run(request)
-        self._store.set_progress(self._sweeping.progress())
+        request = run_request(state, sweep_specs(state), SWEEP_TIMING_S)
+        self._send_run(self._sweep.begin_plans(request))
+        self._sweep.show_progress()
 
     def _send_run(self, request: RunRequest) -> None:
         self._has_run = True
@@ -177,15 +154,7 @@ class Session(QObject):
             self._store.tell(next(iter(state.parameters.errors.values())))
         elif not state.asking:
             self._store.plan.set_asking(True)
-            self._worker.send(
-                GroupingRequest(
-                    chain=state.chain,
-                    parameters=self._parameters,
-                    device=self._device,
-                    direction=state.direction,
-                    own=state.own,
-                )
-            )
+            self._worker.send(grouping_request(state))
 
     def cancel(self) -> None:
         """Give up the run; what it has finished stays in the list."""
@@ -197,10 +166,7 @@ class Session(QObject):
         self._store.plan.set_asking(False)
         self._worker.cancel()
         self._update_phase()
-        done = "strategies that were done are in the list."
-        if self._sweeping is not None:
-            done = self._sweeping.end_words()
-            self._sweeping = None
+        done = self._sweep.drop() or "strategies that were done are in the list."
         self._store.tell(f"Cancelled; {done}", is_error=False)
 
     def cancel_asking(self) -> None:
@@ -216,7 +182,7 @@ class Session(QObject):
             self._store.tell("A run is in progress; measure the ceilings when it is done.")
             return
         self._has_run = True
-        self._worker.send(CeilingsRequest(device=self._device, force=True))
+        self._worker.send(CeilingsRequest(device=device_of(self._store.state), force=True))
         self._update_phase()
 
     def close(self) -> None:
@@ -225,26 +191,9 @@ class Session(QObject):
         self._worker.close()
 
     @property
-    def _device(self) -> str:
-        state = self._store.state
-        return state.device or (state.abilities.default_device if state.abilities else "auto")
-
-    @property
     def _drawn(self) -> tuple[str, Mapping[str, FusionPlan]]:
         """The chosen work and the plans drawn so far."""
         return self._store.state.plan_key, self._store.state.plans
-
-    @property
-    def _knows_device(self) -> bool:
-        return self._store.state.chosen_device is not None
-
-    @property
-    def _parameters(self) -> dict[str, Scalar]:
-        """Of the next run; what was typed until the device is known, and so the defaults."""
-        parameters = self._store.state.parameters
-        if self._knows_device:
-            return dict(parameters.values)
-        return {name: parameters.values[name] for name in parameters.texts}
 
     def _capture(self) -> None:
         state = self._store.state
@@ -253,15 +202,7 @@ class Session(QObject):
             return
         if is_idle and not state.parameters.errors:
             self._is_capturing = True
-            self._worker.send(
-                GraphRequest(
-                    chain=state.chain,
-                    parameters=dict(state.parameters.values),
-                    device=self._device,
-                    direction=state.direction,
-                    own=state.own,
-                )
-            )
+            self._worker.send(graph_request(state))
 
     def _on_ready(self, abilities: Abilities) -> None:
         self._is_capturing = False
@@ -279,10 +220,8 @@ class Session(QObject):
         if is_capture and isinstance(reply, RequestDone):
             self._is_capturing = False
         if isinstance(reply, Progress):
-            if not is_capture:
-                self._store.set_progress(
-                    self._sweeping.progress(reply) if self._sweeping else reply
-                )
+            if not is_capture and not self._sweep.show_progress(reply):
+                self._store.set_progress(reply)
         elif isinstance(reply, GraphCaptured):
             self._take_graph(reply)
         elif isinstance(reply, RunFinished):
@@ -292,49 +231,29 @@ class Session(QObject):
         elif isinstance(reply, CeilingsMeasured):
             self._take_ceilings(reply.device, reply.ceilings)
         elif isinstance(reply, RequestFailed):
-            if isinstance(current, GraphRequest) and self._is_of_choice(current):
+            if isinstance(current, GraphRequest) and is_of_choice(self._store.state, current):
                 # Not tried over and over: it waits for another choice.
                 self._store.set_captured(None, reply.sentence)
-            elif self._sweeping is not None:
-                self._keep_refused(self._sweeping, reply.sentence)
+            else:
+                self._sweep.keep_refused(reply.sentence)
             self._store.tell(reply.sentence)
         elif isinstance(reply, RequestDone) and not is_capture and not self._send_next_point():
-            self._end_sweep()
+            self._sweep.end()
             self._has_run = False
             self._store.set_progress(None)
             self._update_phase()
 
-    def _keep_refused(self, sweeping: "Sweeping | PointSweep", sentence: str) -> None:
-        """A point that the worker would not begin with keeps failed runs, and the sweep goes on."""
-        abilities = self._store.state.abilities
-        if abilities is not None:
-            self._store.add_runs(sweeping.refused(sentence, abilities), show=False)
-
     def _send_next_point(self) -> bool:
         """Send the next point of a parameter sweep; false where there is none."""
-        sweeping = self._sweeping
-        request = sweeping.next_request() if sweeping is not None else None
-        if sweeping is None or request is None:
+        request = self._sweep.next_request()
+        if request is None:
             return False
         self._worker.send(request)
-        self._store.set_progress(sweeping.progress())
+        self._sweep.show_progress()
         return True
 
-    def _end_sweep(self) -> None:
-        """Variants that were to be compared are shown side by side."""
-        sweeping, self._sweeping = self._sweeping, None
-        if sweeping is None or not sweeping.is_comparison:
-            return
-        from explorer.ui.side_by_side import telling_pair
-
-        pair = telling_pair(self._store.state, sweeping.runs)
-        if pair is not None:
-            self._store.show_run(pair[0])
-            self._store.compare_run(pair[1])
-
     def _take_run(self, run: Run) -> None:
-        if self._sweeping is not None:
-            self._sweeping.take(run)
+        self._sweep.take(run)
         is_drawn = is_plan_run(run) and plan_text(run) == self._plan_to_show
         # What was chosen or drawn while this was measured is not taken out of sight.
         is_elsewhere = self._store.state.planning and self._drawn != self._drawn_before
@@ -359,17 +278,10 @@ class Session(QObject):
         state, request = self._store.state, self._worker.current
         if not isinstance(request, GraphRequest):
             return
-        is_alike = captured.parameters == state.parameters.values
-        if self._is_of_choice(request) and is_alike and captured.device == self._device:
+        if is_of_choice(state, request) and is_of_setting(state, captured):
             self._store.set_captured(captured)
         else:
             self._capture_timer.start()
-
-    def _is_of_choice(self, request: GraphRequest) -> bool:
-        """Whether a request is about the chain that is chosen still."""
-        state = self._store.state
-        is_chosen = plan_key(request.chain, request.direction) == state.plan_key
-        return is_chosen and request.own == state.own
 
     def _take_ceilings(self, device_id: str, ceilings: Ceilings) -> None:
         abilities = self._store.state.abilities
@@ -388,32 +300,17 @@ class Session(QObject):
             # The next worker would end in the same way, and so on for ever.
             self._is_capturing = False
             self._store.set_captured(None, sentence)
-        if self._go_on(sentence):
+        rest = self._sweep.go_on(sentence)
+        if rest is not None:
+            self._sweep.show_progress()
+            self._worker.send(rest)
             return
         self._has_run = False
-        self._sweeping = None
+        self._sweep.drop()
         self._store.plan.set_asking(False)
         self._store.set_progress(None)
         self._store.set_worker(WorkerPhase.FAILED, "worker failed")
         self._store.tell(sentence)
-
-    def _go_on(self, sentence: str) -> bool:
-        """Keep a failed run of the plan that ended the worker, and have the rest of a sweep run.
-
-        Returns:
-            Whether another worker goes on.
-        """
-        sweeping, abilities = self._sweeping, self._store.state.abilities
-        if sweeping is None or abilities is None or not sweeping.is_heard:
-            return False
-        self._store.add_runs([sweeping.lost(sentence, abilities)], show=False)
-        self._store.tell(sentence)
-        rest = sweeping.go_on()
-        if rest is None:
-            return False
-        self._store.set_progress(sweeping.progress())
-        self._worker.send(rest)
-        return True
 
     def _update_phase(self) -> None:
         worker, store = self._worker, self._store

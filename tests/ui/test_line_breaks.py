@@ -13,7 +13,7 @@ from explorer.ui.own_form import Field, OwnFields
 from explorer.ui.store import Store
 from explorer.ui.theme import DARK
 
-WHERE = "/home/somebody/with/a/folder/in/a_folder_in_another_folder/" + "long_" * 12 + "net.py"
+WHERE = "/srv/somebody/with/a/folder/in/a_folder_in_another_folder/" + "long_" * 12 + "net.py"
 
 
 def test_only_long_words_may_be_broken() -> None:
@@ -21,7 +21,7 @@ def test_only_long_words_may_be_broken() -> None:
     shown = breakable(said)
     assert unbroken(shown) == said
     # Not a word of its own: "file.py:function." is short.
-    assert shown.startswith("/\u200bhome/\u200bsomebody/\u200b")
+    assert shown.startswith("/\u200bsrv/\u200bsomebody/\u200b")
     assert shown.endswith(".\u200bpy is not there; name a Python file, file.py:function.")
 
 

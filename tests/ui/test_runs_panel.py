@@ -68,7 +68,7 @@ def test_a_point_of_a_sweep_begins_with_its_value() -> None:
 def test_own_code_is_named_without_its_path() -> None:
     store = Store()
     run = eager_attention()
-    name = "/home/somebody/with/a/long/path/net.py:gelu_mlp"
+    name = "/srv/somebody/with/a/long/path/net.py:gelu_mlp"
     chain = replace(run.chain, name=name, title="gelu_mlp", parameters={"rows": 64})
     store.add_runs([replace(run, chain=chain)])
     assert text(RunsModel(store), 0, SETTING) == "gelu_mlp rows 64"
