@@ -1,5 +1,7 @@
 """The foot of the window: where the numbers come from, and how far a run is."""
 
+import re
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
@@ -163,9 +165,12 @@ def progress_words(progress: Progress) -> str:
 
 
 def stage_words(progress: Progress) -> str:
-    """The same without the strategy."""
+    """The same without the strategy, which stands beside it: no ``Compiling compile``."""
+    sentence = progress.sentence
+    if progress.strategy:
+        sentence = re.sub(rf" (of )?{re.escape(progress.strategy)}(?= |$)", "", sentence, count=1)
     percent = "" if progress.fraction is None else f"{round(100 * progress.fraction)} %"
-    return SEPARATOR.join(filter(None, (progress.sentence, percent)))
+    return SEPARATOR.join(filter(None, (sentence, percent)))
 
 
 def source_sentence(state: State) -> str:

@@ -347,6 +347,19 @@ class TestStatus:
             Progress(stage=Stage.TIMING, sentence="timing", fraction=0.42, strategy="compile")
         )
         assert status.stage == "compile · timing · 42 %"
+        for told, said in (
+            ("Compiling compile", "compile · Compiling"),
+            (
+                "Tracing and counting DRAM bytes of compile",
+                "compile · Tracing and counting DRAM bytes",
+            ),
+            (
+                "Comparing compile with the fp64 reference",
+                "compile · Comparing with the fp64 reference",
+            ),
+        ):
+            store.set_progress(Progress(stage=Stage.TRACE, sentence=told, strategy="compile"))
+            assert status.stage == said
         store.set_progress(None)
         assert status.stage == ""
 
