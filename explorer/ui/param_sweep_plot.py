@@ -154,8 +154,8 @@ class ParamSweepPlot(StillPlot):
             if line is None:
                 continue
             style = Qt.PenStyle.SolidLine if picture.is_numeric else Qt.PenStyle.DotLine
-            curve.setPen(pg.mkPen(theme.color(line.color), width=2, style=style))
-            bars.setPen(pg.mkPen(theme.color(line.color), width=2.4))
+            curve.setPen(self.line_pen(theme.color(line.color), 2, style))
+            bars.setPen(self.line_pen(theme.color(line.color), 2.4))
             xs, ys = _joined(line)
             curve.setData(xs, ys)
             there = [dot for dot in line.dots if dot.y is not None]
@@ -165,10 +165,10 @@ class ParamSweepPlot(StillPlot):
             )
         (left, right), (low, high) = picture.x_range, picture.y_range
         self._even.setVisible(picture.even is not None)
-        self._even.setPen(pg.mkPen(theme.color("muted"), width=1.2, style=Qt.PenStyle.DashLine))
+        self._even.setPen(self.line_pen(theme.color("muted"), 1.2, Qt.PenStyle.DashLine))
         even = picture.even or 0.0
         self._even.setData([left, right], [even, even])
-        self._pays.setPen(pg.mkPen(theme.color(PAYS_COLOR), width=1.4, style=Qt.PenStyle.DotLine))
+        self._pays.setPen(self.line_pen(theme.color(PAYS_COLOR), 1.4, Qt.PenStyle.DotLine))
         self._pays.setData(
             [found.x for found in picture.pays for _ in range(2)],
             [end for _ in picture.pays for end in (low, high)],

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyqtgraph as pg
-from PySide6.QtCore import QRectF
-from PySide6.QtGui import QFont
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QPen
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
@@ -63,6 +63,16 @@ class StillPlot(pg.PlotWidget):  # type: ignore[misc]
             axis.setPen(pg.mkPen(theme.color("line")))
             axis.setTextPen(pg.mkPen(theme.color("muted")))
         return True
+
+    def line_pen(
+        self, color: QColor, width: float, style: Qt.PenStyle = Qt.PenStyle.SolidLine
+    ) -> QPen:
+        """A pen for a line, as wide as that many of the window's pixels.
+
+        pyqtgraph's widths count the screen's pixels, of which a fine screen has more.
+        """
+        pen: QPen = pg.mkPen(color, width=width * self.devicePixelRatioF(), style=style)
+        return pen
 
     def set_ranges(self, x_range: tuple[float, float], y_range: tuple[float, float]) -> None:
         """Show exactly this part of the plane."""

@@ -95,9 +95,8 @@ class RooflinePlot(StillPlot):
             label.setColor(theme.color("muted"))
         for label in self._mark_labels:
             label.setFont(font(13 * zoom, 600))
-        dotted = pg.mkPen(theme.color("faint"), width=1.5, style=Qt.PenStyle.DotLine)
-        self._path.setPen(dotted)
-        self._leaders.setPen(pg.mkPen(theme.color("faint"), width=1))
+        self._path.setPen(self.line_pen(theme.color("faint"), 1.5, Qt.PenStyle.DotLine))
+        self._leaders.setPen(self.line_pen(theme.color("faint"), 1))
 
     def _scale_axes(self, picture: RooflinePicture, zoom: float) -> None:
         (left, right), (low, high) = bounds(picture)
@@ -112,6 +111,10 @@ class RooflinePlot(StillPlot):
         if self._axes["bottom"].labelText != words or self._axes["bottom"].label.font() != face:
             self._axes["bottom"].setLabel(text=words)
             self._axes["bottom"].label.setFont(face)
+
+    def _roof_pen(self, rank: int, theme: Theme) -> QPen:
+        style = Qt.PenStyle.SolidLine if rank == 0 else Qt.PenStyle.DashLine
+        return self.line_pen(theme.color("text" if rank == 0 else "muted"), 2.4 - rank, style)
 
     def _show_roofs(self, picture: RooflinePicture, theme: Theme) -> None:
         """Lines from the slope over the ridge to the right; lower roofs step back."""
@@ -128,7 +131,7 @@ class RooflinePlot(StillPlot):
             x, y = [ridge, right], [top, top]
             if rank == 0:
                 x, y = [left, *x], [left + top - ridge, *y]
-            pen = _roof_pen(rank, theme)
+            pen = self._roof_pen(rank, theme)
             line.setData(x, y)
             line.setPen(pen)
             label.setPlainText(f"{format_flops_rate(roof.flops_per_s)} {roof.dtype}")
@@ -279,10 +282,3 @@ class RooflinePlot(StillPlot):
 
 def _hoverable(tip: Callable[[float, float, Any], str]) -> pg.ScatterPlotItem:
     return pg.ScatterPlotItem(hoverable=True, tip=tip)
-
-
-def _roof_pen(rank: int, theme: Theme) -> QPen:
-    style = Qt.PenStyle.SolidLine if rank == 0 else Qt.PenStyle.DashLine
-    color = theme.color("text" if rank == 0 else "muted")
-    pen: QPen = pg.mkPen(color, width=2.4 - rank, style=style)
-    return pen

@@ -134,12 +134,12 @@ class SweepPlot(StillPlot):
         for label in self._labels:
             label.setFont(label_font(zoom))
         dashed = Qt.PenStyle.DashLine
-        self._floor.setPen(pg.mkPen(theme.color("read"), width=1.4, style=dashed))
-        self._front.setPen(pg.mkPen(theme.color("compute"), width=1.8))
+        self._floor.setPen(self.line_pen(theme.color("read"), 1.4, dashed))
+        self._front.setPen(self.line_pen(theme.color("compute"), 1.8))
         dotted = Qt.PenStyle.DotLine
-        self._reach.setPen(pg.mkPen(theme.color("compute"), width=1.2, style=dotted))
-        self._bars.setPen(pg.mkPen(theme.color("muted"), width=1.6))
-        self._leaders.setPen(pg.mkPen(theme.color("faint"), width=1))
+        self._reach.setPen(self.line_pen(theme.color("compute"), 1.2, dotted))
+        self._bars.setPen(self.line_pen(theme.color("muted"), 1.6))
+        self._leaders.setPen(self.line_pen(theme.color("faint"), 1))
 
     def _scale_axes(self, picture: SweepPicture, zoom: float) -> None:
         x_unit, y_unit = picture.x_unit[0], picture.y_unit[0]

@@ -8,11 +8,13 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.model.device import Ceilings
 from explorer.model.roofline import roofline_point
 from explorer.model.run import Run
+from explorer.ui.roofline_plot import RooflinePlot
 from explorer.ui.roofline_view import RooflineView
 from explorer.ui.theme import DARK, LIGHT, Theme
 from tests.conftest import CHECKOUT
@@ -195,3 +197,14 @@ def test_the_highest_roofs_label_is_whole_in_a_low_plot(view: RooflineView, heig
     assert text == "840 TFLOP/s bf16"
     room = plot.getPlotItem().getViewBox().sceneBoundingRect()
     assert room.contains(place.adjusted(4, 4, -4, -4))
+
+
+def test_lines_are_as_wide_on_a_fine_screen(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    plot = RooflinePlot()
+    holder = QWidget()
+    qtbot.addWidget(holder)
+    plot.setParent(holder)
+    color = DARK.color("text")
+    assert plot.line_pen(color, 1.4).widthF() == pytest.approx(1.4)
+    monkeypatch.setattr(plot, "devicePixelRatioF", lambda: 2.0)
+    assert plot.line_pen(color, 1.4).widthF() == pytest.approx(2.8)
