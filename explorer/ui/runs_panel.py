@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -114,6 +114,8 @@ class RunsPanel(QWidget):
         table.verticalHeader().setDefaultSectionSize(ROW_PX)
         header = table.horizontalHeader()
         header.setHighlightSections(False)
+        # As wide as the names in sight: hundreds of plans come in one by one.
+        header.setResizeContentsPrecision(0)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for column, width in enumerate(COLUMN_PX):
             table.setColumnWidth(column, width)
@@ -169,8 +171,15 @@ class RunsPanel(QWidget):
 
     def _fit_names(self) -> None:
         """Names as wide as they are, within what leaves the rest its room."""
+        if not self.isVisible():
+            return
         wanted = self.table.sizeHintForColumn(NAME) + 12
         self.table.setColumnWidth(NAME, min(max(wanted, NAMES_PX[0]), NAMES_PX[1]))
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fit_names()
 
     def _on_selection(self) -> None:
         self._refresh()
