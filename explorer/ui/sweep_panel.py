@@ -78,12 +78,19 @@ class SweepPanel(QWidget):
 
     @property
     def kind(self) -> SweepKind:
-        """What is looked at: what was picked, else what the shown run is a point of."""
+        """What is looked at: what was picked, else what the shown run is a point of.
+
+        A chain with more plans than a sweep takes has its parameters alone.
+        """
         if self._kind is not None:
             return self._kind
-        shown = self._store.state.shown_run
+        state = self._store.state
+        shown = state.shown_run
         is_point = shown is not None and shown.run.swept is not None
-        return SweepKind.PARAMETER if is_point else SweepKind.PLANS
+        has_too_many = state.captured is not None and swept_count(state) is None
+        if is_point or (has_too_many and shown_sweep(state) is None):
+            return SweepKind.PARAMETER
+        return SweepKind.PLANS
 
     def show_kind(self, kind: SweepKind) -> None:
         """Look at plans, or at a parameter."""

@@ -1,6 +1,7 @@
 """A parameter swept in the window: what is drawn, what is said, and what a pick shows."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QPointF, Qt
@@ -9,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.chains import find_chain
+from explorer.model.messages import GraphCaptured
 from explorer.model.param_sweep import ParameterSweep, sweeps_in
 from explorer.model.run import Run
 from explorer.ui.details_panel import SWEEP_TAB, DetailsPanel
@@ -29,7 +31,7 @@ from explorer.ui.store import Store
 from explorer.ui.sweep_switch import SweepKind
 from explorer.ui.theme import DARK, THEMES
 from tests.fixtures_param_sweep import k_sweep, seq_len_sweep, timed, variant_sweep, wrong
-from tests.fixtures_sweep import scores_sweep
+from tests.fixtures_sweep import long_graph, scores_sweep
 from tests.ui.drive import click, press, write
 
 KEY = Qt.Key
@@ -332,6 +334,20 @@ class TestPanel:
         store.choose_chain("rmsnorm")
         panel.refresh()
         assert panel.about.whole.endswith(" × 2 strategies of RMSNorm, op by op")
+
+    def test_a_chain_with_too_many_plans_has_its_parameters_swept(
+        self, qtbot: QtBot, store: Store
+    ) -> None:
+        panel = DetailsPanel(store)
+        qtbot.addWidget(panel)
+        assert panel.sweep.kind == SweepKind.PLANS.value
+        captured = GraphCaptured(
+            graph=long_graph(10), parameters={}, estimate_bytes=1, device="cpu"
+        )
+        store.set_captured(captured)
+        assert panel.sweep.kind == SweepKind.PARAMETER.value
+        store.set_captured(replace(captured, graph=long_graph(4)))
+        assert panel.sweep.kind == SweepKind.PLANS.value
 
     def test_who_asks_for_a_sweep_sees_it(self, qtbot: QtBot, store: Store) -> None:
         panel = DetailsPanel(store)
