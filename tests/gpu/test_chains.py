@@ -1,4 +1,4 @@
-"""The chains beside attention on a real GPU: their launches, bytes and memory."""
+"""The chains beside attention at their default size: launches, bytes and memory by hand."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from explorer.engine.chain_functions import CHAIN_CODE
-from explorer.engine.comparison import Comparison
 from explorer.engine.cupti.counters import DramCounters
 from explorer.engine.fitting import estimate
 from explorer.engine.measure.launches import LaunchRecord, record_launches
@@ -36,21 +34,13 @@ CHAINS = (
 )  # fmt: skip
 EAGER_CHAINS = ("bias-dropout-residual", "cross-entropy")
 """Compiled they have more than one launch, or a seed as well: see the end of this file."""
+COMPILED = ("rmsnorm", "layernorm-gelu", "swiglu", "rotary", "adam", "elementwise")
+"""A reduction, two that share a kernel, a gate, two halves, an update in place, and a long row."""
 REDUCTIONS = {"mean", "variance", "max", "sum", "layernorm"}
 CASES = [
-    *((chain, spec) for chain in CHAINS for spec in ("eager", "compile")),
-    *((chain, "eager") for chain in EAGER_CHAINS),
+    *((chain, "eager") for chain in (*CHAINS, *EAGER_CHAINS)),
+    *((chain, "compile") for chain in COMPILED),
 ]
-SMALL: dict[str, dict[str, object]] = {
-    "layernorm": {"rows": 257, "columns": 1031},
-    "residual-layernorm": {"rows": 257, "columns": 1031},
-    "bias-gelu": {"rows": 257, "columns": 1031, "gelu": "exact"},
-    "bias-dropout-residual": {"rows": 257, "columns": 1031},
-    "geglu": {"rows": 257, "columns": 1031},
-    "rotary": {"batch": 2, "heads": 3, "seq_len": 127, "head_dim": 64},
-    "cross-entropy": {"rows": 257, "vocabulary": 5003},
-}
-"""Odd sizes, at which every strategy runs."""
 
 
 @dataclass(frozen=True)
@@ -197,22 +187,3 @@ def test_the_compiled_loss_reads_the_logits_once_or_twice_and_writes_no_tensor_l
     read, written = bytes_of(launches)
     assert logits <= read <= 2.01 * logits
     assert written < logits / 100
-
-
-@pytest.mark.parametrize("dtype", ["fp32", "bf16", "fp16"])
-@pytest.mark.parametrize("spec", ["compile", "plan:each", "plan:all"])
-@pytest.mark.parametrize("chain", SMALL)
-def test_odd_sizes_are_exact_in_every_dtype(chain: str, spec: str, dtype: str) -> None:
-    chosen = capture_chain(chain, {**SMALL[chain], "dtype": dtype}, GPU)
-    prepared = make_ready(chosen, seed=0)
-    comparison = Comparison(prepared, CHAIN_CODE[chain])
-    comparison.measure_eager(whole=True)
-    strategy = find_strategy(spec)
-    with closing(strategy.build(prepared)) as built:
-        checks = comparison.distribution(built)
-        plan = built.plan
-    accuracy = comparison.judge(comparison.errors(strategy, plan), checks)
-    assert accuracy.passed, accuracy
-    assert accuracy.coverage == 1.0
-    assert bool(checks) == comparison.is_random
-    assert all(check.passed for check in checks), checks

@@ -1,8 +1,9 @@
-"""Counted DRAM bytes on a real GPU, against ncu, against known bytes, and beside other users."""
+"""Counted bytes and traced times, against ncu, against known bytes, and beside other users."""
 
 import csv
 import io
 import shutil
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from torch.profiler import ProfilerActivity, profile
 from explorer.engine.cupti.counters import DramCounters, RangeBytes, counter_ability
 from explorer.engine.cupti.errors import HARDWARE_BUSY, CounterRefused
 from explorer.engine.measure.known_bytes import check_known_bytes
+from explorer.engine.measure.trace import trace_calls
 from tests.gpu.eager_attention import attention
 
 pytestmark = pytest.mark.gpu
@@ -21,6 +23,7 @@ pytestmark = pytest.mark.gpu
 Work = Callable[[], object]
 
 OPS = ("qk", "scale", "mask", "softmax", "dropout", "pv")
+CALLS = 20
 NCU_METRICS = ("dram__bytes_read.sum", "dram__bytes_write.sum", "gpu__time_duration.sum")
 HOLDER = """
 import sys
@@ -53,20 +56,21 @@ def say(line: str) -> None:
     sys.stdout.write(f"\n{line}")
 
 
-def ncu_launches() -> list[RangeBytes]:
-    """Each launch of the chain as ncu counts it, caches and clocks left alone."""
+@pytest.fixture(scope="module")
+def ncu_calls(work: Work) -> list[list[RangeBytes]]:
+    """The launches of each of several calls as ncu counts them, caches and clocks left alone."""
     ncu = shutil.which("ncu")
     if ncu is None:
         pytest.skip("ncu is not installed")
     command = [ncu, "--profile-from-start", "off", "--clock-control", "none"]
     command += ["--cache-control", "none", "--csv", "--print-units", "base", "--page", "raw"]
     command += ["--metrics", ",".join(NCU_METRICS), sys.executable, "-m"]
-    command += ["tests.gpu.eager_attention"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
+    command += ["tests.gpu.eager_attention", str(CALLS)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     table = done.stdout[done.stdout.find('"ID"') :]
     rows = [row for row in csv.DictReader(io.StringIO(table)) if row["ID"]]
-    assert rows, f"ncu gave no rows: {done.stdout[-800:]} {done.stderr[-800:]}"
-    return [
+    assert len(rows) == CALLS * len(OPS), f"{done.stdout[-800:]} {done.stderr[-800:]}"
+    launches = [
         RangeBytes(
             bytes_read=round(float(row[NCU_METRICS[0]].replace(",", ""))),
             bytes_written=round(float(row[NCU_METRICS[1]].replace(",", ""))),
@@ -74,6 +78,7 @@ def ncu_launches() -> list[RangeBytes]:
         )
         for row in rows
     ]
+    return [launches[place : place + len(OPS)] for place in range(0, len(launches), len(OPS))]
 
 
 def table_line(name: str, own: RangeBytes, other: RangeBytes) -> str:
@@ -85,19 +90,46 @@ def table_line(name: str, own: RangeBytes, other: RangeBytes) -> str:
     )
 
 
-def test_each_launch_counts_what_ncu_counts(counters: DramCounters, work: Work) -> None:
-    theirs = ncu_launches()
+def test_each_launch_counts_what_ncu_counts(
+    counters: DramCounters, work: Work, ncu_calls: list[list[RangeBytes]]
+) -> None:
+    theirs = ncu_calls[0]
     reading = counters.measure(work)
-    assert len(theirs) == len(OPS)
     assert len(reading.ranges) == len(OPS)
     say(f"set-up {reading.set_up_s:.3f} s, run {reading.run_s:.3f} s, {reading.passes} pass")
     for op, own, other in zip(OPS, reading.ranges, theirs, strict=True):
         say(table_line(op, own, other))
     for place, (own, other) in enumerate(zip(reading.ranges, theirs, strict=True)):
         traffic = other.bytes_read + other.bytes_written
-        assert abs(own.bytes_read - other.bytes_read) <= 0.01 * traffic
+        assert abs(own.bytes_read - other.bytes_read) <= 0.01 * traffic, (OPS[place], own, other)
         if place > 0:  # the first writes back what lay dirty in the L2 before it
-            assert abs(own.bytes_written - other.bytes_written) <= 0.01 * traffic
+            off = abs(own.bytes_written - other.bytes_written)
+            assert off <= 0.01 * traffic, (OPS[place], own, other)
+
+
+def spread(samples: list[float]) -> float:
+    """Distance of the quartiles from each other, as a share of the median."""
+    quartiles = statistics.quantiles(samples, n=4)
+    return (quartiles[2] - quartiles[0]) / quartiles[1]
+
+
+def test_durations_of_the_trace_are_those_of_ncu(
+    work: Work, ncu_calls: list[list[RangeBytes]]
+) -> None:
+    """Within 3 % of the median, or the run-to-run spread where that is larger."""
+    calls = [[e for e in call if e.is_kernel] for call in trace_calls(work, CALLS)]
+    assert [len(call) for call in calls] == [len(OPS)] * CALLS
+    wrong = []
+    for place, op in enumerate(OPS):
+        own = [call[place].duration_us for call in calls]
+        theirs = [call[place].duration_us or 0.0 for call in ncu_calls]
+        ours, other = statistics.median(own), statistics.median(theirs)
+        allowed = max(0.03, spread(own), spread(theirs))
+        line = f"{op:8} {ours:8.1f} us, ncu {other:8.1f} us, {ours / other - 1:+.2%}"
+        say(f"{line}, allowed {allowed:.1%}")
+        if abs(ours / other - 1) > allowed:
+            wrong.append(line)
+    assert wrong == []
 
 
 def test_replayed_kernels_count_as_those_run_once(counters: DramCounters, work: Work) -> None:

@@ -3,57 +3,28 @@
 import sys
 
 import pytest
-import torch
 
-from explorer.engine.measure.ceilings import CeilingsStore
-from explorer.engine.session import Session
 from explorer.model.finding import EXPLAINED_SHARE, FindingKind, Step
 from explorer.model.findings import findings, main_finding
-from explorer.model.messages import Reply, RunFinished, RunRequest
 from explorer.model.outcome import outcomes
 from explorer.model.run import Pedigree, Run
+from tests.gpu.scores import SCORES
 
 pytestmark = pytest.mark.gpu
 
-CHAIN = "attention-scores"
-OPS = ("scale", "mask", "softmax", "dropout")
-LOOPED = 2048
+LOOPED = SCORES["seq_len"]
 """A row of more than 1,024 elements: the reduction loops over it."""
 
 
-def every_plan() -> tuple[str, ...]:
-    """Each of the eight settings of the three boundaries."""
-    plans = []
-    for bits in range(8):
-        text = OPS[0]
-        for place, op in enumerate(OPS[1:]):
-            text += ("+" if bits >> place & 1 else "|") + op
-        plans.append(f"plan:{text}")
-    return tuple(plans)
-
-
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
-    if not torch.cuda.is_available():
-        pytest.skip("torch sees no CUDA device")
-    engine = Session(CeilingsStore(tmp_path_factory.mktemp("cache") / "ceilings.json"))
-    replies: list[Reply] = []
-    request = RunRequest(
-        chain=CHAIN,
-        parameters={"batch": 2, "heads": 16, "seq_len": LOOPED},
-        strategies=every_plan(),
-        device="cuda:0",
-        timing_s=0.1,
-        measure_ceilings=False,
-    )
-    engine.handle(request, replies.append)
-    return [reply.run for reply in replies if isinstance(reply, RunFinished)]
+def runs(plans_of_scores: dict[str, Run]) -> list[Run]:
+    return list(plans_of_scores.values())
 
 
 def test_each_launch_agrees_within_five_percent_or_the_reason_is_shown(runs: list[Run]) -> None:
     assert len(runs) == 8
     for run in runs:
-        assert run.error is None
+        assert run.error is None, run.error
         told = {each.launch for each in findings(run) if each.step is Step.MODEL_TO_COUNT}
         for index, launch in enumerate(run.launches):
             if launch.is_helper:

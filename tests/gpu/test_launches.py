@@ -8,11 +8,13 @@ import pytest
 import torch
 
 from explorer.engine.cupti.counters import DramCounters
+from explorer.engine.fitting import estimate
 from explorer.engine.measure.launches import LaunchRecord, record_launches
+from explorer.engine.measure.memory import measure_peak
 from explorer.engine.measure.observe_compile import observing_compilation
 from explorer.engine.measure.stopwatch import time_call
 from explorer.engine.measure.trace import names, trace
-from explorer.engine.prepare import prepare
+from explorer.engine.prepare import ChosenChain, capture_chain, make_ready
 from explorer.engine.prepared import Prepared
 from explorer.engine.strategies import find_strategy
 from explorer.engine.strategies.base import Built
@@ -38,21 +40,28 @@ class Case:
     spec: str
     built: Built
     record: LaunchRecord
+    peak_bytes: int
+    estimate_bytes: int
 
 
 @pytest.fixture(scope="module")
-def prepared() -> Prepared:
+def chosen() -> ChosenChain:
     if not torch.cuda.is_available():
         pytest.skip("torch sees no CUDA device")
     settings = {"batch": BATCH, "heads": HEADS, "seq_len": SEQ, "head_dim": DIM, "dtype": "bf16"}
-    return prepare("attention", settings, torch.device("cuda", 0))
+    return capture_chain("attention", settings, torch.device("cuda", 0))
+
+
+@pytest.fixture(scope="module")
+def prepared(chosen: ChosenChain) -> Prepared:
+    return make_ready(chosen, seed=0)
 
 
 @pytest.fixture(
     scope="module",
     params=["eager", "cudagraph", "sdpa", "compile", "compile:reduce-overhead"],
 )
-def case(request: pytest.FixtureRequest, prepared: Prepared) -> Iterator[Case]:
+def case(request: pytest.FixtureRequest, chosen: ChosenChain, prepared: Prepared) -> Iterator[Case]:
     strategy = find_strategy(request.param)
     with observing_compilation() as observation:
         built = strategy.build(prepared)
@@ -65,7 +74,14 @@ def case(request: pytest.FixtureRequest, prepared: Prepared) -> Iterator[Case]:
             observation=observation,
         )
     say(request.param, record)
-    yield Case(spec=request.param, built=built, record=record)
+    peak = measure_peak(built.call, device=prepared.device, uses_graph=built.uses_graph)
+    yield Case(
+        spec=request.param,
+        built=built,
+        record=record,
+        peak_bytes=peak.peak_bytes,
+        estimate_bytes=estimate(chosen.captured.graph, strategy, chosen),
+    )
     built.close()
     torch.cuda.empty_cache()
 
@@ -109,6 +125,10 @@ def test_every_kernel_that_ran_is_a_launch(case: Case) -> None:
 
 def test_the_ops_are_carried_out_once_each_and_in_order(case: Case) -> None:
     assert tuple(op for launch in with_ops(case.record) for op in launch.ops) == OPS
+
+
+def test_the_peak_is_within_its_estimate_and_at_least_half_of_it(case: Case) -> None:
+    assert case.peak_bytes <= case.estimate_bytes <= 2 * case.peak_bytes
 
 
 def test_durations_agree_with_the_events(case: Case) -> None:

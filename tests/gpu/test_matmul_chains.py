@@ -1,4 +1,4 @@
-"""The chains around matmuls, the decoder block and the optimizer's list on a real GPU."""
+"""The chains around matmuls, the block and the optimizer's list: bytes by hand, other dtypes."""
 
 from contextlib import closing
 
@@ -46,7 +46,6 @@ CASES: dict[str, tuple[str, dict[str, object]]] = {
     "adam-loop": ("adam-list", {**LIST, "implementation": "for-loop"}),
     "adam-foreach": ("adam-list", {**LIST, "implementation": "foreach"}),
 }
-TRAINING = [name for name in CASES if not name.startswith(("norm", "adam"))]
 
 
 def measured(
@@ -78,29 +77,26 @@ def check(spec: str, prepared: Prepared, record: LaunchRecord, accuracy: Accurac
     carried = {op for launch in record.launches for op in launch.ops}
     ops = {op.name for op in prepared.graph.ops}
     # torch.compile may do with fewer: it knows attention as a whole, and what is computed twice.
-    assert carried
-    assert carried <= ops if spec == "compile" else carried == ops
+    told = [(launch.title, launch.kernel[:60], launch.ops) for launch in record.launches]
+    assert carried, told
+    assert carried <= ops if spec == "compile" else carried == ops, (ops ^ carried, told)
     assert accuracy.passed, accuracy
     assert accuracy.coverage == 1.0
 
 
-@pytest.mark.parametrize("spec", ["eager", "compile", "cudagraph", "plan:each", "plan:all"])
-@pytest.mark.parametrize("name", CASES)
-def test_each_strategy_carries_out_every_op_and_is_exact(name: str, spec: str) -> None:
-    check(spec, *measured(name, spec))
-
-
-@pytest.mark.parametrize("spec", ["eager", "compile", "plan:each"])
-@pytest.mark.parametrize("name", TRAINING)
-def test_so_it_does_forward_and_backward(name: str, spec: str) -> None:
-    check(spec, *measured(name, spec, Direction.FORWARD_BACKWARD))
-
-
-@pytest.mark.parametrize("dtype", ["fp32", "tf32", "fp16"])
-@pytest.mark.parametrize("name", ["feed-forward-two", "epilogue-gelu", "qkv-one", "decoder-block"])
-def test_every_dtype_is_exact(name: str, dtype: str) -> None:
-    for spec in ("eager", "compile"):
-        check(spec, *measured(name, spec, dtype=dtype))
+@pytest.mark.parametrize("spec", ["eager", "compile"])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("feed-forward-two", "tf32"),
+        ("qkv-one", "fp32"),
+        ("decoder-block", "fp16"),
+        ("epilogue-silu", "bf16"),
+        ("norm-fp8-fixed", "fp8"),
+    ],
+)
+def test_other_dtypes_and_forms_are_exact(name: str, dtype: str, spec: str) -> None:
+    check(spec, *measured(name, spec, dtype=dtype))
 
 
 @pytest.mark.parametrize("direction", list(Direction))
@@ -108,19 +104,11 @@ def test_every_dtype_is_exact(name: str, dtype: str) -> None:
 def test_attention_within_the_block_by_torchs_operator(spec: str, direction: Direction) -> None:
     prepared, record, accuracy = measured("decoder-block", spec, direction)
     together = ("qk", "scale", "mask", "softmax", "pv")
-    assert together in [launch.ops for launch in record.launches]
+    assert together in [launch.ops for launch in record.launches], record.launches
     assert {op.name for op in prepared.graph.ops if not op.is_backward} <= {
         op for launch in record.launches for op in launch.ops
     }
     assert accuracy.passed, accuracy
-
-
-def test_tf32_is_another_precision_than_fp32() -> None:
-    errors = {
-        dtype: measured("matmul", "eager", dtype=dtype)[2].max_abs_error
-        for dtype in ("fp32", "tf32")
-    }
-    assert errors["tf32"] > 20 * errors["fp32"]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -129,7 +117,8 @@ def test_eagers_modelled_bytes_are_those_of_one_op_a_kernel(name: str) -> None:
     planned = planned_bytes(prepared.graph, each_alone([op.name for op in prepared.graph.ops]))
     read = sum(launch.bytes_read.modelled or 0 for launch in record.launches)
     written = sum(launch.bytes_written.modelled or 0 for launch in record.launches)
-    assert (read, written) == planned
+    told = [(x.title, x.bytes_read, x.bytes_written, x.accesses) for x in record.launches]
+    assert (read, written) == planned, told
 
 
 def test_fused_quantizing_moves_fewer_bytes_than_eager_does() -> None:

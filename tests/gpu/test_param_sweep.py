@@ -1,9 +1,7 @@
 """A parameter sweep on a real GPU: traffic as it grows, and a point that has no room."""
 
 import pytest
-import torch
 
-from explorer.engine.measure.ceilings import CeilingsStore
 from explorer.engine.session import Session
 from explorer.model.messages import Reply, RunFinished, RunRequest
 from explorer.model.param_sweep import ParameterSweep, sweeps_in
@@ -16,13 +14,6 @@ pytestmark = pytest.mark.gpu
 
 ELEMENTS = 1 << 26
 """Several times the L2 of any GPU, so that each op reads and writes memory."""
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Session:
-    if not torch.cuda.is_available():
-        pytest.skip("torch sees no CUDA device")
-    return Session(CeilingsStore(tmp_path_factory.mktemp("cache") / "ceilings.json"))
 
 
 def swept(engine: Session, name: str, values: tuple[Scalar, ...], *specs: str) -> list[Run]:

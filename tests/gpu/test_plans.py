@@ -13,7 +13,6 @@ from torch import fx
 
 from explorer.engine.grouping import inductor_grouping
 from explorer.engine.internals import internal
-from explorer.engine.measure.ceilings import CeilingsStore
 from explorer.engine.measure.estimate import plan_peak_bytes
 from explorer.engine.measure.memory import measure_peak
 from explorer.engine.partition import PiecewiseCall, compute_nodes, split
@@ -21,24 +20,15 @@ from explorer.engine.pieces import PIECES
 from explorer.engine.prepare import capture_chain, prepare, without_memory
 from explorer.engine.session import Session
 from explorer.engine.strategies import find_strategy
-from explorer.model.fusion import sweep_plans
 from explorer.model.legality import check
 from explorer.model.messages import Reply, RunFinished, RunRequest
 from explorer.model.run import Run, Scalar
 from explorer.model.strategies import plan_spec
+from tests.gpu.scores import SCORES
 
 pytestmark = pytest.mark.gpu
 
 GPU = torch.device("cuda:0")
-SCORES: dict[str, Scalar] = {"batch": 2, "heads": 16, "seq_len": 4096}
-"""As by default on a GPU: 1 GiB of scores in bf16, many times the L2."""
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Session:
-    if not torch.cuda.is_available():
-        pytest.skip("torch sees no CUDA device")
-    return Session(CeilingsStore(tmp_path_factory.mktemp("cache") / "ceilings.json"))
 
 
 def measure(
@@ -63,21 +53,14 @@ def say(line: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def plans() -> list[str]:
-    graph = capture_chain("attention-scores", SCORES, GPU).captured.graph
-    return [plan.text for plan in sweep_plans(graph, "attention-scores")]
+def swept(plans_of_scores: dict[str, Run]) -> dict[str, Run]:
+    return plans_of_scores
 
 
-@pytest.fixture(scope="module")
-def swept(engine: Session, plans: list[str]) -> dict[str, Run]:
-    """Every plan of the attention scores, counted."""
-    return measure(engine, "attention-scores", plans, **SCORES)
-
-
-def test_every_plan_runs_and_is_right(swept: dict[str, Run], plans: list[str]) -> None:
-    assert len(plans) == 8
+def test_every_plan_runs_and_is_right(swept: dict[str, Run]) -> None:
+    assert len(swept) == 8
     for plan, run in swept.items():
-        assert run.error is None, plan
+        assert run.error is None, (plan, run.error)
         assert run.strategy.plan == plan
         assert run.accuracy is not None
         assert run.accuracy.passed, plan

@@ -1,12 +1,13 @@
-"""The real modules of the tests of own code on a GPU, with whatever transformers it has."""
+"""Real modules that a GPU runs by operators of its own, with whatever transformers it has.
+
+All the others, and what capturing makes of any of them, are seen by the tests on a CPU.
+"""
 
 import importlib
 from pathlib import Path
 
 import pytest
-import torch
 
-from explorer.engine.measure.ceilings import CeilingsStore
 from explorer.engine.own_code.errors import OwnCodeError
 from explorer.engine.session import Session
 from explorer.model.messages import Reply, RunFinished, RunRequest
@@ -16,16 +17,17 @@ from tests.engine.own_code.real_modules import REAL_MODULES, RealModule
 pytestmark = pytest.mark.gpu
 
 CHECKOUT = Path(__file__).parents[2]
-RUN = [pytest.param(m, id=m.label) for m in REAL_MODULES if m.refused is None]
+FORWARD = {
+    "LoopedLayers", "RunningMean", "Clipped", "SoftGate", "TransformerEncoderLayer",
+    "MultiheadAttention", "LSTMCell", "GRU", "BatchNorm2d, training", "llama:LlamaRMSNorm",
+    "llama:LlamaAttention", "gpt2:GPT2Attention", "convnext:ConvNextLayer",
+    "whisper:WhisperAttention", "mamba:MambaMixer", "mixtral:MixtralSparseMoeBlock",
+}  # fmt: skip
+"""Recurrent cells, convolutions, norms over a batch, scans, attention of several makes, a choice of
+experts, updates in place, graph breaks."""
+RUN = [pytest.param(m, id=m.label) for m in REAL_MODULES if m.label in FORWARD]
 REFUSED = [pytest.param(m, id=m.label) for m in REAL_MODULES if m.refused is not None]
 TRAINED = [pytest.param(m, id=m.label) for m in REAL_MODULES if m.backward]
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Session:
-    if not torch.cuda.is_available():
-        pytest.skip("torch sees no CUDA device")
-    return Session(CeilingsStore(tmp_path_factory.mktemp("cache") / "ceilings.json"))
 
 
 @pytest.fixture(autouse=True)
@@ -70,15 +72,17 @@ def measure(
 
 def check(runs: list[Run], module: RealModule) -> None:
     for run in runs:
-        assert run.error is None
-        assert run.launches
-        assert any(launch.ops for launch in run.launches)
+        spec = run.strategy.spec
+        assert run.error is None, (spec, run.error)
+        told = [(launch.title, launch.kernel[:60], launch.ops) for launch in run.launches]
+        assert any(launch.ops for launch in run.launches), (spec, told, run.warnings)
         if module.no_accuracy is None:
-            assert run.accuracy is not None
-            assert run.accuracy.passed
+            assert run.accuracy is not None, (spec, run.warnings)
+            assert run.accuracy.passed, (spec, run.accuracy)
         else:
             assert run.accuracy is None
-            assert any(warning.startswith("There is no accuracy") for warning in run.warnings)
+            no_accuracy = [w for w in run.warnings if w.startswith("There is no accuracy")]
+            assert no_accuracy, (spec, run.warnings)
 
 
 @pytest.mark.parametrize("module", RUN)
@@ -86,6 +90,10 @@ def test_it_runs_and_is_right(engine: Session, module: RealModule) -> None:
     runs = measure(engine, module, Direction.FORWARD, "eager", *module.also)
     check(runs, module)
     assert len(runs) == 1 + len(module.also)
+
+
+def test_every_name_is_a_module_s() -> None:
+    assert {module.label for module in REAL_MODULES} >= FORWARD
 
 
 @pytest.mark.parametrize("module", TRAINED)

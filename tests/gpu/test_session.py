@@ -6,14 +6,14 @@ import time
 import pytest
 import torch
 
-from explorer.engine.fitting import estimate
-from explorer.engine.measure.ceilings import CeilingsStore, measure_ceilings
+from explorer.engine.measure.ceilings import measure_ceilings
 from explorer.engine.measure.memory import graph_pool_bytes, measure_peak
-from explorer.engine.prepare import capture_chain, make_ready, prepare
+from explorer.engine.prepare import prepare
 from explorer.engine.session import Session
 from explorer.engine.strategies import find_strategy
 from explorer.model.messages import Reply, RunFinished, RunRequest
-from explorer.model.run import Clock, Run, Scalar
+from explorer.model.run import Run, Scalar
+from tests.gpu.promises import complaints
 
 pytestmark = pytest.mark.gpu
 
@@ -21,13 +21,6 @@ GPU = torch.device("cuda:0")
 SMALL: dict[str, Scalar] = {"batch": 1, "heads": 4, "seq_len": 1024}
 # Autotuning of the two max-autotune modes takes most of a minute.
 SPECS = ("eager", "compile", "compile:reduce-overhead", "cudagraph", "sdpa")
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Session:
-    if not torch.cuda.is_available():
-        pytest.skip("torch sees no CUDA device")
-    return Session(CeilingsStore(tmp_path_factory.mktemp("cache") / "ceilings.json"))
 
 
 def measure(engine: Session, specs: tuple[str, ...], **settings: Scalar) -> dict[str, Run]:
@@ -52,16 +45,13 @@ def runs(engine: Session) -> dict[str, Run]:
 @pytest.mark.parametrize("spec", SPECS)
 def test_every_strategy_runs_and_is_right(runs: dict[str, Run], spec: str) -> None:
     run = runs[spec]
-    assert run.error is None
-    assert run.launches
+    assert complaints(run) == []
     assert run.accuracy is not None
-    assert run.accuracy.passed
     assert [check.passed for check in run.accuracy.distribution] == [True, True, True]
     assert run.timing is not None
     assert run.timing.cold is not None
     assert run.timing.host is not None
-    assert run.timing.cold.clock is Clock.EVENTS
-    assert run.timing.cold.n >= 5
+    assert run.timing.cold.n >= 5, run.timing
     assert run.clocks_before is not None
     assert run.clocks_after is not None
 
@@ -88,32 +78,6 @@ def test_eagers_peak_is_its_estimate() -> None:
     assert peak.graph_pool_bytes is None
 
 
-@pytest.mark.parametrize("spec", SPECS)
-def test_no_strategy_holds_more_than_was_estimated(runs: dict[str, Run], spec: str) -> None:
-    memory = runs[spec].memory
-    assert memory is not None
-    assert memory.estimate_bytes is not None
-    assert memory.peak_bytes <= memory.estimate_bytes
-
-
-@pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize("spec", SPECS)
-def test_the_estimate_of_the_default_chain_is_within_twice_of_the_peak(spec: str) -> None:
-    chosen = capture_chain("attention", {}, GPU)
-    strategy = find_strategy(spec)
-    built = strategy.build(make_ready(chosen, seed=0))
-    peak = measure_peak(built.call, device=GPU, uses_graph=built.uses_graph).peak_bytes
-    built.close()
-    assert peak <= estimate(chosen.captured.graph, strategy, chosen) <= 2 * peak
-
-
-def test_replays_are_timed_where_there_is_a_graph(runs: dict[str, Run]) -> None:
-    for spec, run in runs.items():
-        assert run.timing is not None
-        has_graph = spec in ("cudagraph", "compile:reduce-overhead")
-        assert (run.timing.graph is not None) is has_graph
-
-
 def test_a_graph_has_a_pool_and_it_is_given_back(runs: dict[str, Run]) -> None:
     for spec in ("cudagraph", "compile:reduce-overhead"):
         memory = runs[spec].memory
@@ -135,13 +99,10 @@ def test_nothing_is_left_allocated(engine: Session) -> None:
     assert torch.cuda.memory_allocated(GPU) - before < 128 << 20
 
 
-@pytest.mark.parametrize("mask", ["causal", "none"])
-@pytest.mark.parametrize("dtype", ["fp16", "fp32"])
+@pytest.mark.parametrize(("mask", "dtype"), [("causal", "fp16"), ("none", "fp32")])
 def test_other_forms_of_the_chain_are_right_too(engine: Session, mask: str, dtype: str) -> None:
     for run in measure(engine, ("eager", "compile", "sdpa"), mask=mask, dtype=dtype).values():
-        assert run.error is None
-        assert run.accuracy is not None
-        assert run.accuracy.passed
+        assert complaints(run) == []
 
 
 def test_what_does_not_fit_is_refused_with_what_does(engine: Session) -> None:
