@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Any
 
 import pyqtgraph as pg
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QPen
 from PySide6.QtWidgets import QWidget
 
@@ -266,18 +266,37 @@ class RooflinePlot(StillPlot):
                 label.setPos(view.mapSceneToView(chosen))
 
     def _lay_slope_label(self) -> None:
-        """Lay the bandwidth along the slope, clear of the roofs' labels and of the edges."""
+        """Lay the bandwidth along the slope, clear of the roofs' labels and of the edges.
+
+        A slope too short for it goes without: the scene says it too.
+        """
         first, last = self._slope_ends()
         across, down = last.x() - first.x(), last.y() - first.y()
         self._slope_label.setAngle(math.degrees(math.atan2(-down, across)))
         view = self.getPlotItem().getViewBox()
         labels = [label.sceneBoundingRect() for label in self._roof_labels if label.isVisible()]
+        size = self._slope_label.boundingRect().size()
         for share in (0.72, 0.6, 0.5, 0.4, 0.3):
             middle = QPointF(first.x() + share * across, first.y() + share * down)
-            self._slope_label.setPos(view.mapSceneToView(middle))
-            box = self._slope_label.sceneBoundingRect()
+            box = _standing_on(middle, QPointF(across, down), size)
             if view.sceneBoundingRect().contains(box) and not any(map(box.intersects, labels)):
-                break
+                self._slope_label.setPos(view.mapSceneToView(middle))
+                self._slope_label.setVisible(True)
+                return
+        self._slope_label.setVisible(False)
+
+
+def _standing_on(middle: QPointF, way: QPointF, size: QSizeF) -> QRectF:
+    """What a text covers whose lower edge lies along a line, the middle of it at a point.
+
+    pyqtgraph knows that only once it has painted the text.
+    """
+    length = math.hypot(way.x(), way.y()) or 1.0
+    along = QPointF(way.x(), way.y()) * (size.width() / 2 / length)
+    up = QPointF(way.y(), -way.x()) * (size.height() / length)
+    corners = [middle + step + rise for step in (along, -along) for rise in (QPointF(), up)]
+    xs, ys = [spot.x() for spot in corners], [spot.y() for spot in corners]
+    return QRectF(QPointF(min(xs), min(ys)), QPointF(max(xs), max(ys)))
 
 
 def _hoverable(tip: Callable[[float, float, Any], str]) -> pg.ScatterPlotItem:

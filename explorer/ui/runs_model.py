@@ -26,6 +26,8 @@ from explorer.ui.words import (
 
 COLUMNS = ("Name", "Marks", "Time", "Traffic", "Setting", "Strategy", "Device", "Measured")
 NAME, MARKS, TIME, TRAFFIC, SETTING, STRATEGY, DEVICE, MEASURED = range(len(COLUMNS))
+NUMBERS = (TIME, TRAFFIC)
+"""Aligned to the right, and so are their headings."""
 
 Index = QModelIndex | QPersistentModelIndex
 ROOT = QModelIndex()
@@ -71,8 +73,12 @@ class RunsModel(QAbstractTableModel):
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
-        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[section] if 0 <= section < len(COLUMNS) else None
+        if orientation is not Qt.Orientation.Horizontal or not 0 <= section < len(COLUMNS):
+            return None
+        if role == Qt.ItemDataRole.DisplayRole:
+            return COLUMNS[section]
+        if role == Qt.ItemDataRole.TextAlignmentRole and section in NUMBERS:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         return None
 
     @override
@@ -86,7 +92,7 @@ class RunsModel(QAbstractTableModel):
             return item.run.error or timing_sentence(item.run)
         if role == Qt.ItemDataRole.FontRole and item.key == self._store.state.shown:
             return _bold()
-        if role == Qt.ItemDataRole.TextAlignmentRole and column in (TIME, TRAFFIC):
+        if role == Qt.ItemDataRole.TextAlignmentRole and column in NUMBERS:
             return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         return None
 

@@ -6,9 +6,10 @@ import sys
 from dataclasses import replace
 
 import pytest
+from pyqtgraph import TextItem
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.model.device import Ceilings
@@ -208,3 +209,24 @@ def test_lines_are_as_wide_on_a_fine_screen(qtbot: QtBot, monkeypatch: pytest.Mo
     assert plot.line_pen(color, 1.4).widthF() == pytest.approx(1.4)
     monkeypatch.setattr(plot, "devicePixelRatioF", lambda: 2.0)
     assert plot.line_pen(color, 1.4).widthF() == pytest.approx(2.8)
+
+
+@pytest.mark.parametrize("size", [(300, 440), (300, 180), (220, 160), (180, 120)], ids=str)
+def test_the_bandwidth_is_written_whole_or_not_at_all(
+    view: RooflineView, size: tuple[int, int]
+) -> None:
+    view.resize(*size)
+    view.fill_now()
+    view.grab()
+    plot = view.findChild(RooflinePlot)
+    assert isinstance(plot, RooflinePlot)
+    label = next(
+        item
+        for item in plot.items()
+        if isinstance(item, TextItem) and item.toPlainText().endswith("HBM")
+    )
+    QApplication.processEvents()
+    view.grab()  # Painted once, it knows where it is.
+    inside = plot.getPlotItem().getViewBox().sceneBoundingRect().adjusted(-1, -1, 1, 1)
+    assert label.isVisible() == (size[1] > 160)
+    assert not label.isVisible() or inside.contains(label.sceneBoundingRect())
