@@ -19,6 +19,7 @@ from tests.gpu.promises import complaints
 
 pytestmark = [
     pytest.mark.gpu,
+    pytest.mark.usefixtures("new_garbage_only"),
     # torch's own modules use what torch deprecates.
     pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning"),
 ]

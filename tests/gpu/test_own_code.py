@@ -11,7 +11,7 @@ from explorer.model.messages import Reply, RunFinished, RunRequest
 from explorer.model.own_code import OwnCode
 from explorer.model.run import Direction, Run
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("new_garbage_only")]
 
 MODULES = Path(__file__).parents[1] / "engine" / "own_code" / "modules"
 LAYERS, FUNCTIONS = MODULES / "layers.py", MODULES / "functions.py"

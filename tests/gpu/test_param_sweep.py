@@ -10,7 +10,7 @@ from explorer.model.run import Run, Scalar
 from explorer.model.sweep_payoff import Payoff, crossover, growth
 from explorer.model.sweep_range import points
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("new_garbage_only")]
 
 ELEMENTS = 1 << 26
 """Several times the L2 of any GPU, so that each op reads and writes memory."""

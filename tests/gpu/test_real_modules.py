@@ -14,7 +14,7 @@ from explorer.model.messages import Reply, RunFinished, RunRequest
 from explorer.model.run import Direction, Run
 from tests.engine.own_code.real_modules import REAL_MODULES, RealModule
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.usefixtures("new_garbage_only")]
 
 CHECKOUT = Path(__file__).parents[2]
 FORWARD = {
