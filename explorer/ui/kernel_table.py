@@ -177,8 +177,8 @@ class KernelTable(QTableView):
             return words
         read, written, pedigree = best
         return (
-            f"{words}  ·  read {format_bytes(read)}  ·  written {format_bytes(written)}  ·  "
-            f"{pedigree.value}"
+            f"{pedigree.value}: read {format_bytes(read)}, written {format_bytes(written)}"
+            f"  ·  {words}"
         )
 
     def set_run(self, run: Run | None) -> None:

@@ -247,4 +247,5 @@ def heading_hint(runs: Sequence[Run]) -> str:
     few, many = min(counts), max(counts)
     calls = f"{few:,}" if few == many else f"{few:,} to {many:,}"
     states = " / ".join(dict.fromkeys(found.condition.value for found in timed))
-    return f"one shared time axis  ·  median of {calls} calls, {states}"
+    # What is cut off first, where there is little room, is what can be seen.
+    return f"median of {calls} calls, {states}  ·  one shared time axis"

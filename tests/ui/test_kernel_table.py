@@ -186,10 +186,10 @@ def test_following_a_selection_tells_nothing(table: KernelTable, qtbot: QtBot) -
 
 
 def test_the_hint_has_totals_and_pedigree(table: KernelTable) -> None:
-    assert table.hint.startswith("6 launches  ·  read 6.49 GB") or table.hint.startswith(
-        "6 launches  ·  read 6.50 GB"
+    assert table.hint.startswith("counted: read 6.49 GB, written ") or table.hint.startswith(
+        "counted: read 6.50 GB, written "
     )
-    assert table.hint.endswith("counted")
+    assert table.hint.endswith("  ·  6 launches")
     table.set_run(failed_run())
     assert table.hint == ""
     assert table.model().rowCount() == 0

@@ -190,7 +190,7 @@ def test_ticks_name_their_unit_once() -> None:
 
 
 def test_the_hint_says_how_the_times_were_taken(runs: tuple[Run, ...]) -> None:
-    assert heading_hint(runs) == "one shared time axis  ·  median of 5 calls, cold L2"
+    assert heading_hint(runs) == "median of 5 calls, cold L2  ·  one shared time axis"
     assert heading_hint((failed_run(),)) == "one shared time axis"
 
 
