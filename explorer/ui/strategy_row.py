@@ -69,7 +69,8 @@ def row_text(ability: StrategyAbility, result: SessionRun | None, runs: list[Run
     if result is None:
         sentence = strategy_sentence(ability.spec)
         tip = "\n".join(part for part in (ability.title, sentence, reason) if part)
-        return RowText(title=ability.title, below=reason or sentence, tip=tip)
+        below = _without_spec(reason, ability.spec) or sentence
+        return RowText(title=ability.title, below=below, tip=tip)
     run = result.run
     if run.error is not None:
         return RowText(title=ability.title, below=run.error, tip=run.error)
@@ -102,6 +103,14 @@ def row_text(ability: StrategyAbility, result: SessionRun | None, runs: list[Run
         verdict=verdict,
         tip="\n".join(part for part in (*tips, reason) if part),
     )
+
+
+def _without_spec(reason: str, spec: str) -> str:
+    """A refusal below its strategy's title, which there is little room to say once more."""
+    if reason.startswith(f"{spec} "):
+        rest = reason.removeprefix(f"{spec} ")
+        return rest[0].upper() + rest[1:]
+    return reason.replace(f" {spec} here ", " it here ", 1)
 
 
 class StrategyRow(QAbstractButton):

@@ -35,7 +35,7 @@ def test_torch_says_why_it_refuses_a_case() -> None:
     with_dropout = find_strategy("sdpa:flash").refusal(case(dropout=0.1))
     assert with_dropout == (
         "torch refuses sdpa:flash here (Both fused kernels do not support non-zero dropout); "
-        "sdpa picks a back end that can."
+        "sdpa picks a backend that can."
     )
     assert find_strategy("sdpa:flash").refusal(case(dropout=0)) is None
     assert find_strategy("sdpa:math").refusal(case(dropout=0.1)) is None

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.model.comparison import Verdict
-from explorer.model.device import Abilities
+from explorer.model.device import Abilities, StrategyAbility
 from explorer.model.fusion import parse_plan
 from explorer.model.messages import Progress, Stage
 from explorer.model.run import Run, StrategyInfo
@@ -20,6 +20,7 @@ from explorer.ui.state import WorkerPhase, wanted_strategies
 from explorer.ui.status_line import StatusLine
 from explorer.ui.store import Store
 from explorer.ui.strategies_panel import StrategiesPanel
+from explorer.ui.strategy_row import row_text
 from tests.fixtures_runs import (
     GPU_GRAPH,
     compiled_attention,
@@ -214,6 +215,20 @@ class TestStrategies:
         assert row.text_shown.below == "CUDA graphs need a CUDA device."
         assert row.text_shown.tip.endswith(row.text_shown.below)
         assert row.toolTip() == wrapped(row.text_shown.tip)
+
+    def test_a_refusal_does_not_repeat_its_strategy(self) -> None:
+        for spec, reason, below in (
+            ("sdpa:cudnn", "sdpa:cudnn needs an NVIDIA GPU.", "Needs an NVIDIA GPU."),
+            (
+                "sdpa:flash",
+                "torch refuses sdpa:flash here (dropout).",
+                "torch refuses it here (dropout).",
+            ),
+        ):
+            ability = StrategyAbility(spec=spec, title="SDPA", available=False, reason=reason)
+            text = row_text(ability, None, [])
+            assert text.below == below
+            assert text.tip.endswith(reason)
 
     def test_a_recorded_strategy_that_the_worker_lacks_still_has_its_result(
         self, full: Store, panel: StrategiesPanel

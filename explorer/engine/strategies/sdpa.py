@@ -166,7 +166,7 @@ def _case_refusal(choice: _Choice) -> Callable[[Case], str | None]:
                 # The check itself does not tell its reason in every release; a call does.
                 _tried(choice, case)
         reason = _reason([str(warning.message) for warning in caught])
-        return f"torch refuses {choice.spec} here ({reason}); sdpa picks a back end that can."
+        return f"torch refuses {choice.spec} here ({reason}); sdpa picks a backend that can."
 
     return refusal
 
