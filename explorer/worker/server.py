@@ -137,6 +137,8 @@ def end_with_parent() -> None:
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     for number in END_SIGNALS:
         signal.signal(number, lambda number, _frame: leave_unwatched(signal_exit(number)))
+    # A fork shares the pipe: a signal that ends it, as pools do, would end this worker.
+    os.register_at_fork(after_in_child=_listen_to_nobody)
     threading.Thread(
         target=_end_on_signal, args=(reading,), name="worker-signals", daemon=True
     ).start()
@@ -146,6 +148,12 @@ def end_with_parent() -> None:
         if os.getppid() != parent:
             # It died before it could be watched.
             leave_unwatched(ORPHANED_EXIT)
+
+
+def _listen_to_nobody() -> None:
+    signal.set_wakeup_fd(-1)
+    for number in END_SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _end_on_signal(reading: int) -> None:

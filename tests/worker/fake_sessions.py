@@ -192,6 +192,18 @@ def fork_and_leave(_emit: Emit) -> None:
     os._exit(7)
 
 
+def end_a_fork(emit: Emit) -> None:
+    """As a pool of processes ends its own."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, b".")
+        time.sleep(600)
+    os.read(reading, 1)
+    os.kill(child, signal.SIGTERM)
+    say(emit, f"ended by {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}")
+
+
 def compile_in_a_session_of_its_own(emit: Emit) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", SLEEPER + "time.sleep(600)"],
@@ -231,6 +243,6 @@ DEEDS: dict[str, Callable[[Emit], None]] = {
         work, print_everywhere, read_stdin, raise_error, refuse, fail, exit_program, interrupt,
         run_out_of_memory, lose_context, abort, kill, leave, compile_forever, leave_with_child,
         talk_forever, fork_and_leave, compile_in_a_session_of_its_own, give_up, write_rubbish,
-        say_much, terminate,
+        say_much, terminate, end_a_fork,
     )
 }  # fmt: skip

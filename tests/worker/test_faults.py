@@ -55,6 +55,14 @@ def assert_works(client: WorkerClient) -> None:
     assert sentence(ask(client, "work")) == f"pid {client.process_id}"
 
 
+def test_a_signal_to_a_fork_ends_the_fork_alone(client: WorkerClient) -> None:
+    assert_works(client)
+    first = client.process_id
+    assert sentence(ask(client, "end_a_fork")) == f"ended by {-signal.SIGTERM}"
+    assert_works(client)
+    assert client.process_id == first
+
+
 def test_one_worker_serves_many_requests(client: WorkerClient) -> None:
     assert_works(client)
     first = client.process_id

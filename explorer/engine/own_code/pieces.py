@@ -31,6 +31,7 @@ from explorer.engine.op_facts import is_view
 from explorer.engine.op_naming import numbered
 from explorer.engine.own_code.whole import check_dense
 from explorer.model.aten_names import aten_names
+from explorer.model.errors import UsageError
 from explorer.model.opgraph import GraphBreak, OpGraph
 
 _logger = logging.getLogger(__name__)
@@ -86,6 +87,9 @@ def capture_pieces(
 class _Tracer(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch has no hints there
     """Writes down every operator as a node of a graph; tensors are known by their memory."""
 
+    # They come here to be refused in our words.
+    supports_higher_order_operators = True
+
     def __init__(self, inputs: Mapping[str, torch.Tensor], is_shown: Callable[[str], bool]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.names: list[str] = []
@@ -106,9 +110,16 @@ class _Tracer(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch has n
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         keywords = kwargs or {}
+        if not isinstance(func, torch._ops.OpOverload):
+            raise UsageError(
+                f"The code calls torch's operator {func}, which has code of its own inside; such "
+                "operators are not drawn or measured. Write it out, or leave it out."
+            )
         if is_view(func):
             return func(*args, **keywords)
         given = pytree.tree_map_only(torch.Tensor, self._node_of, (args, keywords))
+        # The graph is written down as Python code, and a generator cannot be.
+        given = pytree.tree_map_only(torch.Generator, lambda _generator: None, given)
         result = func(*args, **keywords)
         values = [v for v in pytree.tree_leaves(result) if isinstance(v, torch.Tensor)]
         if values:

@@ -283,7 +283,8 @@ def _attribute(target: Any, path: str) -> torch.Tensor:
     if not isinstance(value, torch.Tensor):
         raise CaptureError(
             "The code computes with a tensor that is neither an input nor made by torch within "
-            "the call, as by another thread or library; give it as an input."
+            "the call, such as a global that it changes, or one from another thread or library; "
+            "give it as an input."
         )
     return value
 

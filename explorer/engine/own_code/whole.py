@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch.export.graph_signature import InputKind
+from torch.utils import _pytree as pytree
 
 from explorer.chains.descriptor import OpName
 from explorer.engine.bound import flat_tensors
@@ -100,7 +101,9 @@ def capture_whole(
     updates, stores = _updates(program, inputs)
     nodes = computing_nodes(program)
     for node in nodes:
-        check_dense(node.meta.get("val"))
+        for value in pytree.tree_leaves(node.meta.get("val")):
+            check_dense(value)
+            _check_size(value)
     differentiated: tuple[str, ...] = ()
     if wanted is not None:
         updated = {inputs[target] for target in updated_by(program).values()}
@@ -146,6 +149,16 @@ def check_dense(value: object) -> None:
     if isinstance(value, torch.Tensor) and (value.layout is not torch.strided or value.is_nested):
         kind = "nested" if value.is_nested else "sparse"
         raise UsageError(f"The code makes a {kind} tensor; only dense ones are drawn and measured.")
+
+
+def _check_size(value: object) -> None:
+    """Refuse a value whose size depends on values: a compiler breaks there, too.
+
+    Raises:
+        CaptureError: It does.
+    """
+    if isinstance(value, torch.Tensor) and not all(isinstance(size, int) for size in value.shape):
+        raise CaptureError("The size of a result depends on values.")
 
 
 def _check_numbers(program: torch.export.ExportedProgram) -> None:

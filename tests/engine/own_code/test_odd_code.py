@@ -43,6 +43,7 @@ def test_any_dense_result_is_compared(name: str, inputs: str, made: list[str]) -
         ("awaited", "x=fp32[4]", "is an async function or a generator"),
         ("generated", "x=fp32[4]", "is an async function or a generator"),
         ("Shapeless", "x=fp32[4,4]", "has no forward\\(\\), so that it cannot be called"),
+        ("branching", "x=fp32[4]", "calls torch's operator cond, which has code of its own inside"),
         ("Lazy", "x=fp32[4,4]", "Lazy has lazy layers, whose sizes are known once"),
     ],
 )
@@ -148,6 +149,21 @@ def test_a_module_of_two_dtypes_that_is_made_on_real_tensors_stays_whole() -> No
     assert chosen.input_specs["second.weight"].dtype is torch.bfloat16
     assert chosen.input_specs["first.weight"].shape == (8, 8)
     assert eager_passes(chosen)
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "breaks"),
+    [
+        ("distinct", ["unique2"], "the size of a result depends on values"),
+        ("noised", ["randn", "add"], "an object is made that a graph cannot hold"),
+    ],
+)
+def test_what_export_takes_and_a_graph_cannot_hold_is_captured_as_it_runs(
+    name: str, made: list[str], breaks: str
+) -> None:
+    chosen = captured(f"{ODD}:{name}", "x=fp32[4]")
+    assert ops(chosen) == made
+    assert breaks in " ".join(each.reason.lower() for each in chosen.captured.graph.breaks)
 
 
 def test_a_backward_pass_ends_in_its_own_call() -> None:

@@ -149,3 +149,18 @@ class Doubling(torch.autograd.Function):
 def doubling(x: torch.Tensor) -> torch.Tensor:
     result: torch.Tensor = Doubling.apply(x * 3)  # type: ignore[no-untyped-call] # it has no hints
     return result
+
+
+def distinct(x: torch.Tensor) -> torch.Tensor:
+    values: torch.Tensor = torch.unique(x)
+    return values
+
+
+def noised(x: torch.Tensor) -> torch.Tensor:
+    noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(0))
+    return x + noise
+
+
+def branching(x: torch.Tensor) -> torch.Tensor:
+    result: torch.Tensor = torch.cond(x.sum() > 0, lambda t: t * 2, lambda t: t - 1, (x,))
+    return result
