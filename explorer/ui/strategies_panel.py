@@ -5,6 +5,7 @@ from dataclasses import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
+from explorer.model.messages import Progress
 from explorer.model.strategies import PLAN
 from explorer.ui.panel import Panel
 from explorer.ui.plan_state import is_plan_spec, next_ops, plan_to_run
@@ -15,7 +16,7 @@ from explorer.ui.status_line import stage_words
 from explorer.ui.store import Store
 from explorer.ui.strategy_row import RowText, StrategyRow, row_text
 from explorer.ui.theme import Theme
-from explorer.ui.words import parameters_sentence, run_color_name
+from explorer.ui.words import SEPARATOR, parameters_sentence, run_color_name
 
 
 class StrategiesPanel(Panel):
@@ -100,7 +101,7 @@ class StrategiesPanel(Panel):
             is_mine = progress is not None and (
                 progress.strategy == spec or (spec == PLAN and is_plan_spec(progress.strategy))
             )
-            row.show_progress(stage_words(progress) if progress and is_mine else "")
+            row.show_progress(_stage_alone(progress) if progress and is_mine else "")
 
     def _keep_rows(self, specs: list[str]) -> None:
         """Have a row for each strategy, in order; rows that stay keep their focus."""
@@ -136,3 +137,9 @@ class StrategiesPanel(Panel):
     def _on_theme(self, theme: Theme) -> None:
         for row in self._rows.values():
             row.set_theme(theme)
+
+
+def _stage_alone(progress: Progress) -> str:
+    """The stage without where a sweep stands, which the window's foot has more room to say."""
+    own = progress.sentence.rpartition(SEPARATOR)[2]
+    return stage_words(replace(progress, sentence=own))

@@ -267,6 +267,9 @@ class TestStrategies:
         assert panel.rows["compile"].progress == "timing · 42 %"
         assert panel.rows["eager"].progress == ""
         assert panel.rows["compile"].grab().toImage() != before
+        sentence = "2 of 6 · k 8 · Compiling compile"
+        full.set_progress(Progress(stage=Stage.COMPILE, sentence=sentence, strategy="compile"))
+        assert panel.rows["compile"].progress == "Compiling"
         full.set_progress(None)
         assert panel.rows["compile"].progress == ""
         assert panel.rows["compile"].grab().toImage() == before

@@ -13,6 +13,7 @@ from explorer.model.run import Run
 from explorer.ui import theme as theme_module
 from explorer.ui.painting import draw_text, elided
 from explorer.ui.scene import canvas as canvas_module
+from explorer.ui.scene.canvas import Canvas
 from explorer.ui.scene.draw import (
     SceneCache,
     SceneOptions,
@@ -21,6 +22,7 @@ from explorer.ui.scene.draw import (
     playback_of,
 )
 from explorer.ui.scene.head import format_dot, format_slowdown
+from explorer.ui.scene.memory import size_lines
 from explorer.ui.scene.words import describe
 from explorer.ui.theme import DARK, LIGHT, Theme, load_fonts
 from explorer.ui.words import run_title
@@ -368,3 +370,15 @@ def test_a_dot_is_a_round_number() -> None:
     assert format_dot(10_000_000) == "10 MB"
     assert format_dot(500) == "500 B"
     assert format_dot(2_000) == "2 kB"
+
+
+def test_a_narrow_block_has_no_unit_without_its_number() -> None:
+    image = QImage(10, 10, QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    canvas = Canvas(painter, DARK, 1.0)
+    tensor = replace(eager_attention().tensors[0], n_bytes=524_288)
+    wide = canvas.text_width("524 kB", 13)
+    assert size_lines(canvas, tensor, wide + 1) == ["524 kB"]
+    assert size_lines(canvas, tensor, wide - 1) == ["524", "kB"]
+    assert size_lines(canvas, tensor, canvas.text_width("kB", 13)) == []
+    painter.end()

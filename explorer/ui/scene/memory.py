@@ -152,7 +152,9 @@ def _write_inside(canvas: Canvas, box: TensorBox, phase: Phase, level: float) ->
     room = block.width() - 6 * u
     names = _name_lines(canvas, name, room)
     is_filling = 0 < level < 1
-    if not names:
+    sizes = size_lines(canvas, box.tensor, room)
+    # A unit without its number would be worse than both from bottom to top.
+    if not names or not sizes:
         _write_upright(canvas, block, (name, n_bytes), color, is_filling)
         return
     size = min(_fitting_size(canvas, words, room) for words in names)
@@ -160,7 +162,7 @@ def _write_inside(canvas: Canvas, box: TensorBox, phase: Phase, level: float) ->
     if block.height() < sum(line_height for *_, line_height in lines) + 17 * u:
         _write_in_a_line(canvas, block, (name, n_bytes), color, is_filling)
         return
-    lines += [(words, LEAST_TEXT, 400, 17 * u) for words in _size_lines(canvas, box.tensor, room)]
+    lines += [(words, LEAST_TEXT, 400, 17 * u) for words in sizes]
     if phase is Phase.AFTER and block.height() > (24 + 17 * len(lines)) * u:
         lines.append(("freed", LEAST_TEXT, 400, 17 * u))
     height = sum(line_height for *_, line_height in lines)
@@ -249,12 +251,12 @@ def _fitting_size(canvas: Canvas, name: str, width: float) -> float:
     return next(fitting, LEAST_TEXT)
 
 
-def _size_lines(canvas: Canvas, tensor: Tensor, width: float) -> list[str]:
-    """The tensor's bytes on one line, or number and unit on two where it is narrow."""
-    whole = format_bytes(tensor.n_bytes)
-    if canvas.text_width(whole, LEAST_TEXT) <= width:
-        return [whole]
-    return list(split_bytes(tensor.n_bytes))
+def size_lines(canvas: Canvas, tensor: Tensor, width: float) -> list[str]:
+    """The tensor's bytes on one line, or number and unit on two; empty if they fit neither way."""
+    for lines in ([format_bytes(tensor.n_bytes)], list(split_bytes(tensor.n_bytes))):
+        if all(canvas.text_width(words, LEAST_TEXT) <= width for words in lines):
+            return lines
+    return []
 
 
 def draw_others(canvas: Canvas, lane: Lane, moment: Moment) -> None:
