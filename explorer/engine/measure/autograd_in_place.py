@@ -35,20 +35,24 @@ class InPlaceForms:
         Returns:
             The form in place, where autograd itself calls it on what it filled just before.
         """
-        if self._zeros is None or not arguments or not isinstance(arguments[0], torch.Tensor):
-            return operator
-        is_same = arguments[0].untyped_storage().data_ptr() == self._zeros
-        self._zeros = None
         name = name_of(operator)
-        if not is_same or name not in _PUTS or not _is_autograds_own_call():
+        if self._zeros is None or name not in _PUTS or _address(arguments[0]) != self._zeros:
+            return operator
+        if not _is_autograds_own_call():
             return operator
         return getattr(getattr(torch.ops.aten, f"{name}_"), operator._overloadname, operator)
 
     def note(self, operator: Any, result: Any) -> None:
         """Remember what a call filled; to be told of each call that computes, in order."""
         is_fill = backward_pass.is_running() and reads_nothing(operator)
-        is_zeros = is_fill and isinstance(result, torch.Tensor)
-        self._zeros = result.untyped_storage().data_ptr() if is_zeros else None
+        self._zeros = _address(result) if is_fill else None
+
+
+def _address(value: Any) -> int | None:
+    """Of a tensor's memory; None of what is none, or lies in memory in another way."""
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return None
+    return value.untyped_storage().data_ptr()
 
 
 def _is_autograds_own_call() -> bool:
