@@ -19,7 +19,9 @@ from explorer.ui.theme_button import ThemeButton
 from explorer.ui.words import parameters_sentence, parameters_text, with_direction
 
 RUN_WIDTH_PX = 116
-LEAST_CHAIN_PX, MOST_SETTING_PX = 150, 460
+LEAST_CHAIN_PX, WHOLE_CHAIN_PX, MOST_SETTING_PX = 150, 328, 460
+LEAST_ROOMY_PX = 1700
+"""A bar so wide, or one with nothing to choose, has room for every chain's title."""
 LEAST_BRANDED_PX = 1240
 """A narrower bar goes without the program's name."""
 WIDEST_WORKER = "● worker starting"
@@ -141,7 +143,10 @@ class Header(QWidget):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         # The title bar says it too, and what is to be chosen wants the room.
-        self._brand.setVisible(event.size().width() >= LEAST_BRANDED_PX)
+        width = event.size().width()
+        self._brand.setVisible(width >= LEAST_BRANDED_PX)
+        is_roomy = width >= LEAST_ROOMY_PX or not self._can_run
+        self.chain.setMinimumWidth(WHOLE_CHAIN_PX if is_roomy else LEAST_CHAIN_PX)
         super().resizeEvent(event)
 
     def _list_devices(self) -> None:

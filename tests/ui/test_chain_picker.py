@@ -2,13 +2,17 @@
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer.chains import CHAINS
 from explorer.chains.descriptor import Family
 from explorer.ui.chain_picker import FORMULA, PLACE, ChainSheet
+from explorer.ui.controls import TEXT_MARGIN_PX
 from explorer.ui.header import Header
 from explorer.ui.store import Store
+from explorer.ui.style_sheet import style_sheet
+from explorer.ui.theme import DARK
 from tests.ui.drive import press, write
 
 KEY = Qt.Key
@@ -101,3 +105,26 @@ def test_escape_leaves_the_chain(store: Store, sheet: ChainSheet) -> None:
     press(sheet, KEY.Key_Escape)
     assert not sheet.isVisible()
     assert store.state.chain == before
+
+
+def test_a_wide_bar_shows_every_title_whole_and_nothing_moves_with_it(
+    qtbot: QtBot, store: Store
+) -> None:
+    header = Header(store)
+    holder = QWidget()
+    qtbot.addWidget(holder)
+    header.setParent(holder)
+    holder.setStyleSheet(style_sheet(DARK))
+    for width, is_whole in ((1892, True), (1412, False)):
+        holder.resize(width, 40)
+        header.resize(width, 40)
+        holder.show()
+        places = set()
+        for chain in CHAINS.values():
+            store.choose_chain(chain.id)
+            QApplication.processEvents()
+            room = header.chain.width() - TEXT_MARGIN_PX
+            fits = header.chain.fontMetrics().horizontalAdvance(chain.title) <= room
+            assert fits or not is_whole, chain.title
+            places.add((header.direction.x(), header.device.x(), header.worker.x()))
+        assert len(places) == 1
