@@ -285,7 +285,8 @@ class SweepPlot(StillPlot):
         gap = 6 * zoom
         for share in (1.0, 0.85, 0.7, 0.55, 0.4, 0.25):
             spot = first + (last - first) * share
-            box.moveTopRight(spot + QPointF(-gap, gap))
+            # To the right the line rises away from it.
+            box.moveTopLeft(spot + QPointF(gap, 0))
             around = box.adjusted(-gap, -gap, gap, gap)
             fits = view.sceneBoundingRect().contains(box)
             if fits and not any(map(around.contains, marks)):
