@@ -55,6 +55,15 @@ class Case:
     def launches(self) -> list[Launch]:
         return [x for x in self.record.launches if x.ops and not x.is_helper]
 
+    @property
+    def told(self) -> list[str]:
+        """Every launch and what could not be recorded, for a failure's message."""
+        launches = [
+            f"{x.title} = {x.kernel[:60]} ops {x.ops} {x.bytes_read} {x.bytes_written}"
+            for x in self.record.launches
+        ]
+        return [*launches, *self.record.warnings]
+
     def planned(self) -> tuple[int, int]:
         """Read and written by the plan that the strategy should come to."""
         ops = [op.name for op in self.prepared.graph.ops]
@@ -112,21 +121,21 @@ def test_updates_are_found_by_this_release_too(case: Case) -> None:
 
 def test_every_op_is_carried_out_once_in_order(case: Case) -> None:
     ops = [op.name for op in case.prepared.graph.ops]
-    assert [op for launch in case.launches for op in launch.ops] == ops
-    assert len(case.launches) == (len(ops) if case.spec == "eager" else 1)
-    assert case.record.warnings == ()
+    assert [op for launch in case.launches for op in launch.ops] == ops, case.told
+    assert len(case.launches) == (len(ops) if case.spec == "eager" else 1), case.told
+    assert case.record.warnings == (), case.told
 
 
 def test_every_tensor_is_the_chain_s_own(case: Case) -> None:
     known = {tensor.id for tensor in case.prepared.graph.tensors}
     touched = {a.tensor for launch in case.launches for a in launch.accesses}
-    assert touched <= known
+    assert touched <= known, (touched - known, case.told)
 
 
 def test_modelled_bytes_are_those_of_the_plan(case: Case) -> None:
     read = sum(launch.bytes_read.modelled or 0 for launch in case.launches)
     written = sum(launch.bytes_written.modelled or 0 for launch in case.launches)
-    assert (read, written) == case.planned()
+    assert (read, written) == case.planned(), case.told
 
 
 def test_counted_bytes_are_at_most_the_modelled_ones(case: Case) -> None:
@@ -136,9 +145,9 @@ def test_counted_bytes_are_at_most_the_modelled_ones(case: Case) -> None:
         (x.bytes_read.counted or 0) + (x.bytes_written.counted or 0) for x in case.launches
     )
     modelled = sum(case.planned())
-    assert counted <= 1.05 * modelled
+    assert counted <= 1.05 * modelled, case.told
     l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
-    assert counted >= 0.95 * modelled - 2 * l2_bytes * len(case.launches)
+    assert counted >= 0.95 * modelled - 2 * l2_bytes * len(case.launches), case.told
 
 
 def test_the_peak_lies_under_its_estimate(case: Case) -> None:
@@ -182,7 +191,8 @@ def test_the_compiled_loss_reads_the_logits_once_or_twice_and_writes_no_tensor_l
     prepared = make_ready(capture_chain("cross-entropy", {}, GPU), seed=0)
     launches = launches_of(prepared, "compile")
     carried = {op for launch in launches for op in launch.ops}
-    assert carried == {op.name for op in prepared.graph.ops}
+    ops = {op.name for op in prepared.graph.ops}
+    assert carried == ops, (ops - carried, [(x.title, x.kernel) for x in launches])
     logits = prepared.graph.tensor("logits").n_bytes
     read, written = bytes_of(launches)
     assert logits <= read <= 2.01 * logits

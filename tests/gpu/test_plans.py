@@ -75,10 +75,11 @@ def test_each_launch_knows_its_group_and_its_ops(swept: dict[str, Run]) -> None:
         for group in run.groups:
             carrying = [run.launches[i] for i in group.launches]
             computing = [launch for launch in carrying if not launch.is_helper]
-            assert computing, (plan, group.ops)
-            assert {op for launch in computing for op in launch.ops} == set(group.ops)
+            told = (plan, group.ops, [(launch.title, launch.kernel[:60]) for launch in carrying])
+            assert computing, told
+            assert {op for launch in computing for op in launch.ops} == set(group.ops), told
             # Each dropout has a seed, which a small kernel of its own draws.
-            assert len(carrying) - len(computing) == ("dropout" in group.ops)
+            assert len(carrying) - len(computing) == ("dropout" in group.ops), told
         assert sum(len(group.launches) for group in run.groups) == len(run.launches)
 
 
@@ -93,11 +94,11 @@ def test_counted_bytes_are_those_of_the_kernels_made(swept: dict[str, Run]) -> N
             assert modelled is not None
             assert counted is not None
             say(f"{plan:32} {launch.title:24} wrote {counted / 1e6:8.1f} of {modelled / 1e6:8.1f}")
-            assert counted == pytest.approx(modelled, rel=0.05)
+            assert counted == pytest.approx(modelled, rel=0.05), (plan, launch)
             read = launch.bytes_read
             assert read.modelled is not None
             assert read.counted is not None
-            assert read.counted >= 0.95 * read.modelled
+            assert read.counted >= 0.95 * read.modelled, (plan, launch)
 
 
 def test_no_plan_holds_more_than_was_estimated(swept: dict[str, Run]) -> None:
