@@ -41,7 +41,7 @@ _IN_WORDS = (
     ("`torch.nn.Parameter()` constructor", "a parameter is made, which Dynamo cannot trace"),
     ("run FX node with fake tensors", "an operator fails, which Dynamo does not let code catch"),
     ("Unsupported context manager", "a `with` block is entered that Dynamo cannot trace"),
-    ("opaque object was created", "an object is made that a graph cannot hold, such as a generator"),
+    ("opaque object was created", "an object is made that a graph cannot hold, as a generator"),
     ("backwards hooks", "a module has a backward hook, which Dynamo does not trace"),
     ("tag_activation_checkpoint", "activation checkpointing computes anew what it did not keep"),
     ("RNN, GRU, or LSTM", "Dynamo does not trace RNN, GRU and LSTM"),

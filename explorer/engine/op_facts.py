@@ -11,6 +11,8 @@ from explorer.model.opgraph import OpKind
 
 _ATEN = torch.ops.aten
 
+_DROPOUT_SHARE = "dropout_p"
+"""What torch's operators for attention call it."""
 _MATMULS = {"mm": 0, "bmm": 0, "mv": 0, "dot": 0, "addmm": 1, "baddbmm": 1, "addbmm": 1, "addmv": 1,
             "_scaled_mm": 0}  # fmt: skip
 """By operator, which argument is the first factor: an addend may come before it."""
@@ -166,6 +168,43 @@ def kind_of(target: Any) -> OpKind:
     return OpKind.OPAQUE
 
 
+def kind_of_node(node: torch.fx.Node) -> OpKind:
+    """The same of a node: attention that is told to drop nothing draws no random numbers."""
+    kind = kind_of(node.target)
+    return OpKind.OPAQUE if kind is OpKind.RANDOM and _dropout_of(node) == 0 else kind
+
+
+def has_dropout(node: torch.fx.Node) -> bool:
+    """Whether it is an operator with dropout inside, such as attention."""
+    return _dropout_of(node) is not None
+
+
+def set_dropout(node: torch.fx.Node, share: float) -> None:
+    """Have an operator with dropout inside drop that share."""
+    place = _dropout_place(node.target)
+    if place is not None and place < len(node.args):
+        node.update_arg(place, share)
+    else:
+        node.update_kwarg(_DROPOUT_SHARE, share)
+
+
+def _dropout_of(node: torch.fx.Node) -> float | None:
+    """The share that an operator with dropout inside drops, None where it has none."""
+    place = _dropout_place(node.target)
+    if place is None:
+        return None
+    given = node.args[place] if place < len(node.args) else node.kwargs.get(_DROPOUT_SHARE, 0.0)
+    return float(given) if isinstance(given, int | float) else None
+
+
+def _dropout_place(target: Any) -> int | None:
+    """Which of an operator's arguments is the share that it drops."""
+    if not isinstance(target, torch._ops.OpOverload):
+        return None
+    names = [argument.name for argument in target._schema.arguments]
+    return names.index(_DROPOUT_SHARE) if _DROPOUT_SHARE in names else None
+
+
 def flops_of(node: torch.fx.Node) -> int:
     """Floating-point operations of a node: a multiply-add counts two, exp and the like one.
 
@@ -176,7 +215,7 @@ def flops_of(node: torch.fx.Node) -> int:
     # A gradient that is not asked for is None.
     values = value if isinstance(value, tuple | list) else (value,)
     n_elements: int = math.prod(next(v for v in values if isinstance(v, torch.Tensor)).shape)
-    name, kind = name_of(node.target), kind_of(node.target)
+    name, kind = name_of(node.target), kind_of_node(node)
     if name.startswith(_LISTS):
         name = name.removeprefix(_LISTS)
         n_elements = sum(math.prod(each.shape) for each in values)

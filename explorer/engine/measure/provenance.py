@@ -5,11 +5,12 @@ seen of their compilation. A name is never guessed from a kernel's name: what ca
 empty.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from explorer.engine.measure.backward_origins import compiled_backward_ops, eager_backward_ops
+from explorer.engine.measure.backward_origins import compiled_backward_ops
 from explorer.engine.measure.calls import CallKind, RecordedCall, packet_of
+from explorer.engine.measure.eager_origins import eager_ops, operator_of
 from explorer.engine.measure.generated import GeneratedModule, read_module
 from explorer.engine.measure.left_over import left_over_ops
 from explorer.engine.measure.lineless import ops_by_module
@@ -24,7 +25,9 @@ from explorer.engine.measure.sum_origins import ADDING_MATMULS, sums_with_matmul
 from explorer.engine.prepared import CapturedNode, Prepared
 from explorer.model.opgraph import OpKind
 
-_FUSED_ATTENTION = ("scaled_dot_product", "flash_attention", "efficient_attention")
+_FUSED_ATTENTION = (
+    "scaled_dot_product", "flash_attention", "efficient_attention", "native_multi_head_attention"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +77,14 @@ def find_origins(
     """
     modules = observation.modules if observation is not None else {}
     node_ops = ops_of_nodes(modules.values(), prepared)
-    eager = _eager_ops(calls, prepared)
+    by_line = eager_ops(calls, prepared)
     order = {op.name: place for place, op in enumerate(prepared.graph.ops)}
     seen: dict[tuple[str, str], int] = {}
     origins = []
-    for call, eager_ops in zip(calls, eager, strict=True):
+    for call, told in zip(calls, by_line, strict=True):
         notes_of_call = modules.get(call.module_key or "")
         if notes_of_call is None:
-            origins.append(CallOrigin(ops=eager_ops))
+            origins.append(CallOrigin(ops=told))
             continue
         nodes = _nodes_of(call, notes_of_call)
         ops = {node_ops[notes_of_call.key, n] for n in nodes if (notes_of_call.key, n) in node_ops}
@@ -272,9 +275,9 @@ def _ops_of_graph(
         lines = [frame for frame in node.frames if frame[0] in files]
         if not lines or node.is_backward:
             continue
-        operator = _operator_of(node.original_aten or node.target)
+        operator = operator_of(node.original_aten or node.target)
         at_line = [c for c in forward if (c.source_file, c.source_line) == lines[-1]]
-        same = [c for c in at_line if _operator_of(c.aten) == operator]
+        same = [c for c in at_line if operator_of(c.aten) == operator]
         if len(at_line) == 1:
             ops[node.name] = at_line[0].op
         elif len(same) == 1:
@@ -332,87 +335,6 @@ def _ops_rewritten(
     return found
 
 
-def _eager_ops(calls: Sequence[RecordedCall], prepared: Prepared) -> list[tuple[str, ...]]:
-    found = _dropout_ops(calls, prepared)
-    taken: dict[str, int] = {}
-    forward = [each for each in prepared.nodes if not each.is_backward]
-    back: list[int] = []
-    for place, call in enumerate(calls):
-        if place in found or call.kind is not CallKind.ATEN or call.module is not None:
-            continue
-        if call.is_backward:
-            back.append(place)
-        elif (op := _eager_op(call, forward, taken)) is not None:
-            found[place] = op
-    told = set(found.values())
-    backward = [c for c in prepared.nodes if c.is_backward and c.op not in told]
-    ops = eager_backward_ops([calls[place] for place in back], backward)
-    found |= {place: op for place, op in zip(back, ops, strict=True) if op is not None}
-    return [(found[place],) if place in found else () for place in range(len(calls))]
-
-
-def _dropout_ops(calls: Sequence[RecordedCall], prepared: Prepared) -> dict[int, str]:
-    """The op of each call that is a part of dropout or of its gradient, by the call's place."""
-    random = [op.name for op in prepared.graph.ops if op.kind is OpKind.RANDOM]
-    if len(random) != 1:
-        return {}
-    gradient = next((c.op for c in prepared.nodes if c.gradient_of == random[0]), random[0])
-    return {
-        place: gradient if calls[place].is_backward else random[0]
-        for place in _dropout_parts(calls)
-    }
-
-
-def _eager_op(
-    call: RecordedCall, captured: Sequence[CapturedNode], taken: dict[str, int]
-) -> str | None:
-    operator = _operator_of(call.name)
-    called = (call.source_file, call.source_line)
-    candidates = [c for c in captured if (c.source_file, c.source_line) == called]
-    if call.source_line is not None and len(candidates) == 1:
-        return candidates[0].op
-    # Code that is not the chain's own, such as another way to write it, has lines of its own.
-    same = [c for c in candidates or captured if _operator_of(c.aten) == operator]
-    if not same:
-        return None
-    # The n-th call of an operator is the n-th op of that kind; further calls help the last.
-    key = f"{call.source_file}:{call.source_line}:{operator}"
-    place = taken.get(key, 0)
-    taken[key] = place + 1
-    return same[min(place, len(same) - 1)].op
-
-
-def _operator_of(overload: str) -> str:
-    """An operator, whether or not it works in place, and whichever of its variants it is."""
-    packet = packet_of(overload).removesuffix("_")
-    return "aten.batch_norm" if "batch_norm" in packet else packet
-
-
-def _dropout_parts(calls: Sequence[RecordedCall]) -> Iterable[int]:
-    """Calls that are dropout taken apart: draw which to keep, scale that, multiply by it.
-
-    The gradient is multiplied by it as well.
-    """
-    noise: set[int] = set()
-    saved: set[int] = set()
-    for place, call in enumerate(calls):
-        operator = packet_of(call.name).removeprefix("aten.")
-        written = {touch.use.storage for touch in call.touches if touch.is_write}
-        read = {touch.use.storage for touch in call.touches if not touch.is_write}
-        if operator == "bernoulli_":
-            noise |= written
-            yield place
-        elif operator == "div_" and written & noise:
-            yield place
-        elif operator == "mul" and read & noise:
-            saved |= noise & read
-            noise -= read
-            yield place
-        elif operator == "mul" and call.is_backward and read & saved:
-            saved -= read
-            yield place
-
-
 def _with_matmuls_of_sums(
     calls: Sequence[RecordedCall], origins: Sequence[CallOrigin], prepared: Prepared
 ) -> list[CallOrigin]:
@@ -439,8 +361,10 @@ def _with_fused_attention(
 ) -> list[CallOrigin]:
     """An operator that is attention as a whole carries out every op that no other call does.
 
-    Its gradient is another operator, and alike for the ops of the backward pass.
+    Its gradient is another operator, and alike for the ops of the backward pass. Where the code
+    itself calls that operator, it is one of the ops.
     """
+    operators = {each.op: operator_of(each.aten) for each in prepared.nodes}
     carried = {op for origin in origins for op in origin.ops}
     left: dict[bool, tuple[str, ...]] = {
         is_backward: tuple(
@@ -457,7 +381,9 @@ def _with_fused_attention(
             nodes=origin.nodes,
             function=origin.function,
         )
-        if call.kind is CallKind.ATEN and any(part in call.name for part in _FUSED_ATTENTION)
+        if call.kind is CallKind.ATEN
+        and any(part in call.name for part in _FUSED_ATTENTION)
+        and all(operators.get(op) != operator_of(call.name) for op in origin.ops)
         else origin
         for call, origin in zip(calls, origins, strict=True)
     ]

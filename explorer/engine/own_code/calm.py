@@ -10,7 +10,7 @@ from torch import fx
 
 from explorer.engine.capture import Captured
 from explorer.engine.faults import NoReferenceError
-from explorer.engine.op_facts import kind_of
+from explorer.engine.op_facts import has_dropout, kind_of_node, set_dropout
 from explorer.engine.own_code.whole import Whole
 from explorer.engine.prepared import Returned
 from explorer.model.opgraph import OpKind
@@ -69,7 +69,9 @@ def calm_of(captured: Captured, whole: Whole | None) -> Calm:
     others = [
         str(node.target)
         for node in whole.forward.graph.nodes
-        if kind_of(node.target) is OpKind.RANDOM and node.target is not _DROPOUT
+        if kind_of_node(node) is OpKind.RANDOM
+        and node.target is not _DROPOUT
+        and not has_dropout(node)
     ]
     if others:
         raise NoReferenceError(
@@ -88,6 +90,8 @@ def without_dropout(module: fx.GraphModule) -> fx.GraphModule:
             node.replace_all_uses_with(node.args[0])
             calm.graph.erase_node(node)
     for node in list(calm.graph.nodes):
+        if has_dropout(node):
+            set_dropout(node, 0.0)
         if node.target is not _DROPOUT:
             continue
         for user in list(node.users):

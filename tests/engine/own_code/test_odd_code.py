@@ -15,7 +15,7 @@ from explorer.engine.session import Session
 from explorer.model.errors import UsageError
 from explorer.model.messages import GraphRequest, Reply, RunFinished, RunRequest
 from explorer.model.own_code import OwnCode
-from explorer.model.run import Run
+from explorer.model.run import Direction, Run
 from tests.engine.own_code.helpers import MODULES, captured, eager_passes, ops
 
 ODD = str(MODULES / "odd.py")
@@ -80,7 +80,7 @@ def test_what_code_sets_for_the_process_is_put_back() -> None:
     assert torch.is_grad_enabled()
 
 
-def measured(name: str, inputs: str) -> Run:
+def measured(name: str, inputs: str, direction: Direction = Direction.FORWARD) -> Run:
     """The one run of a request for eager."""
     finished: list[RunFinished] = []
 
@@ -90,7 +90,7 @@ def measured(name: str, inputs: str) -> Run:
 
     request = RunRequest(
         chain=f"{ODD}:{name}", strategies=("eager",), device="cpu", measure_ceilings=False,
-        own=OwnCode(inputs=inputs), timing_s=0.01,
+        own=OwnCode(inputs=inputs), timing_s=0.01, direction=direction,
     )  # fmt: skip
     Session().handle(request, emit)
     return finished[0].run
@@ -116,6 +116,38 @@ def test_an_operator_that_the_dtype_lacks_fails_the_run_alone_and_by_its_line() 
     )
     assert [op.name for op in run.graph.ops] == ["relu"]
     assert run.warnings[0].startswith("Eager's own error is not known: the code raised NotImpl")
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_attention_that_drops_nothing_is_not_random_and_is_its_own_op(
+    direction: Direction,
+) -> None:
+    run = measured("attended", "q=fp32[1,2,8,16]", direction)
+    assert run.error is None
+    assert run.accuracy is not None
+    assert run.accuracy.passed
+    attention = "scaled_dot_product_flash_attention_for_cpu"
+    expected = [(attention,), ("mul",)]
+    if direction is Direction.FORWARD_BACKWARD:
+        expected += [("d_mul",), (f"d_{attention}",)]
+    assert [launch.ops for launch in run.launches][: len(expected)] == expected
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_attention_is_compared_without_its_dropout(direction: Direction) -> None:
+    run = measured("attended", "q=fp32[1,2,8,16] dropout=0.5", direction)
+    assert run.error is None
+    assert run.accuracy is not None
+    assert run.accuracy.passed
+    assert not any("no accuracy" in warning for warning in run.warnings)
+
+
+def test_one_operator_for_several_heads_carries_out_all_ops() -> None:
+    run = measured("Heads", "x=fp32[2,4,16]")
+    assert run.error is None
+    [launch] = run.launches
+    assert launch.kernel == "aten._native_multi_head_attention.default"
+    assert launch.ops == tuple(op.name for op in run.graph.ops)
 
 
 def test_fp8_results_are_compared() -> None:

@@ -164,3 +164,17 @@ def noised(x: torch.Tensor) -> torch.Tensor:
 def branching(x: torch.Tensor) -> torch.Tensor:
     result: torch.Tensor = torch.cond(x.sum() > 0, lambda t: t * 2, lambda t: t - 1, (x,))
     return result
+
+
+def attended(q: torch.Tensor, dropout: float = 0.0) -> torch.Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(q, q, q, dropout_p=dropout) * 2
+
+
+class Heads(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = torch.nn.MultiheadAttention(16, 2, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.heads(x, x, x)[0]
+        return result

@@ -1,0 +1,95 @@
+"""Which ops eager calls carry out: by the line of the code that made them, and their operator."""
+
+from collections.abc import Iterable, Sequence
+
+from explorer.engine.measure.backward_origins import eager_backward_ops
+from explorer.engine.measure.calls import CallKind, RecordedCall, packet_of
+from explorer.engine.prepared import CapturedNode, Prepared
+from explorer.model.opgraph import OpKind
+
+
+def eager_ops(calls: Sequence[RecordedCall], prepared: Prepared) -> list[tuple[str, ...]]:
+    """The ops of each call that no compiled code makes; none of one that cannot be told.
+
+    Args:
+        calls: As recorded, in order.
+        prepared: The chain with its captured graph.
+    """
+    found = _dropout_ops(calls, prepared)
+    taken: dict[str, int] = {}
+    forward = [each for each in prepared.nodes if not each.is_backward]
+    back: list[int] = []
+    for place, call in enumerate(calls):
+        if place in found or call.kind is not CallKind.ATEN or call.module is not None:
+            continue
+        if call.is_backward:
+            back.append(place)
+        elif (op := _eager_op(call, forward, taken)) is not None:
+            found[place] = op
+    told = set(found.values())
+    backward = [c for c in prepared.nodes if c.is_backward and c.op not in told]
+    ops = eager_backward_ops([calls[place] for place in back], backward)
+    found |= {place: op for place, op in zip(back, ops, strict=True) if op is not None}
+    return [(found[place],) if place in found else () for place in range(len(calls))]
+
+
+def _dropout_ops(calls: Sequence[RecordedCall], prepared: Prepared) -> dict[int, str]:
+    """The op of each call that is a part of dropout or of its gradient, by the call's place."""
+    random = [op.name for op in prepared.graph.ops if op.kind is OpKind.RANDOM]
+    if len(random) != 1:
+        return {}
+    gradient = next((c.op for c in prepared.nodes if c.gradient_of == random[0]), random[0])
+    return {
+        place: gradient if calls[place].is_backward else random[0]
+        for place in _dropout_parts(calls)
+    }
+
+
+def _eager_op(
+    call: RecordedCall, captured: Sequence[CapturedNode], taken: dict[str, int]
+) -> str | None:
+    operator = operator_of(call.name)
+    called = (call.source_file, call.source_line)
+    candidates = [c for c in captured if (c.source_file, c.source_line) == called]
+    if call.source_line is not None and len(candidates) == 1:
+        return candidates[0].op
+    # Code that is not the chain's own, such as another way to write it, has lines of its own.
+    same = [c for c in candidates or captured if operator_of(c.aten) == operator]
+    if not same:
+        return None
+    # The n-th call of an operator is the n-th op of that kind; further calls help the last.
+    key = f"{call.source_file}:{call.source_line}:{operator}"
+    place = taken.get(key, 0)
+    taken[key] = place + 1
+    return same[min(place, len(same) - 1)].op
+
+
+def operator_of(overload: str) -> str:
+    """An operator, whether or not it works in place, and whichever of its variants it is."""
+    packet = packet_of(overload).removesuffix("_")
+    return "aten.batch_norm" if "batch_norm" in packet else packet
+
+
+def _dropout_parts(calls: Sequence[RecordedCall]) -> Iterable[int]:
+    """Calls that are dropout taken apart: draw which to keep, scale that, multiply by it.
+
+    The gradient is multiplied by it as well.
+    """
+    noise: set[int] = set()
+    saved: set[int] = set()
+    for place, call in enumerate(calls):
+        operator = packet_of(call.name).removeprefix("aten.")
+        written = {touch.use.storage for touch in call.touches if touch.is_write}
+        read = {touch.use.storage for touch in call.touches if not touch.is_write}
+        if operator == "bernoulli_":
+            noise |= written
+            yield place
+        elif operator == "div_" and written & noise:
+            yield place
+        elif operator == "mul" and read & noise:
+            saved |= noise & read
+            noise -= read
+            yield place
+        elif operator == "mul" and call.is_backward and read & saved:
+            saved -= read
+            yield place
