@@ -12,17 +12,19 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QWidget
 from typing_extensions import override
 
 from explorer.model.run import Run
 from explorer.model.traffic import run_traffic
 from explorer.model.units import format_bytes
 from explorer.ui.kernel_columns import COLUMNS, Column, Entry, as_tsv, cell_text, entries_of
+from explorer.ui.sentence_table import SentenceTable
 from explorer.ui.theme import DARK, Theme, font
 
 Index = QModelIndex | QPersistentModelIndex
 VALUE_ROLE = Qt.ItemDataRole.UserRole
+NO_RUN = "No run is shown yet: each of its launches will have a row here."
 WIDEST_COLUMN = 240
 ROW_PX = 25
 
@@ -131,7 +133,7 @@ class _Sorted(QSortFilterProxyModel):
         return bool(first < second)
 
 
-class KernelTable(QTableView):
+class KernelTable(SentenceTable):
     """One run's launches, a row each; loop nests of a C++ function below their launch.
 
     The run comes in through :meth:`set_run`, the picked launch through :meth:`set_selected`.
@@ -144,7 +146,7 @@ class KernelTable(QTableView):
     launch_selected = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(NO_RUN, parent)
         self._run: Run | None = None
         self._theme, self._zoom = DARK, 1.0
         self._following = False
@@ -165,6 +167,7 @@ class KernelTable(QTableView):
         header.setHighlightSections(False)
         self.setAccessibleName("Kernel table")
         self.selectionModel().currentRowChanged.connect(self._on_row_changed)
+        self.show_rows()
 
     @property
     def hint(self) -> str:
@@ -189,6 +192,7 @@ class KernelTable(QTableView):
         self._following = True
         self._model.set_run(run)
         self._following = False
+        self.show_rows((run.error if run else None) or NO_RUN)
         self._hide_empty()
         self._fit_columns()
 

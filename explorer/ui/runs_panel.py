@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
     QPushButton,
-    QTableView,
     QVBoxLayout,
     QWidget,
 )
@@ -16,14 +15,16 @@ from typing_extensions import override
 
 from explorer.ui.kernel_table import ROW_PX
 from explorer.ui.runs_model import NAME, RunsModel
+from explorer.ui.sentence_table import SentenceTable
 from explorer.ui.store import Store
 
 COLUMN_PX = (150, 96, 80, 130, 330, 200, 130, 250)
+NO_RUNS = "No run yet: what is measured is listed here, and the runs of recordings that you open."
 NAMES_PX = (150, 250)
 """Least and greatest width of the names."""
 
 
-class RunsTable(QTableView):
+class RunsTable(SentenceTable):
     """The table; Return shows the current run.
 
     Signals:
@@ -55,7 +56,7 @@ class RunsPanel(QWidget):
         self._store = store
         self._selected_keys: list[str] = []
         self.model = RunsModel(store, self)
-        self.table = RunsTable()
+        self.table = RunsTable(NO_RUNS)
         self._set_up_table()
         self.show_button = self._action("Show", "Show this run in the scene", self._show)
         self.compare_button = self._action("Compare", "Show it beside the shown run", self._compare)
@@ -124,6 +125,8 @@ class RunsPanel(QWidget):
         self.model.modelAboutToBeReset.connect(self._keep_selection)
         self.model.modelReset.connect(self._restore_selection)
         self.model.modelReset.connect(self._fit_names)
+        self.model.modelReset.connect(table.show_rows)
+        table.show_rows()
         table.doubleClicked.connect(self._on_double_click)
         table.show_requested.connect(self._show)
 

@@ -193,3 +193,15 @@ def test_the_hint_has_totals_and_pedigree(table: KernelTable) -> None:
     table.set_run(failed_run())
     assert table.hint == ""
     assert table.model().rowCount() == 0
+
+
+def test_without_a_row_it_says_why(table: KernelTable) -> None:
+    assert table.sentence == ""
+    table.set_run(None)
+    assert table.sentence.startswith("No run is shown yet")
+    assert table.horizontalHeader().isHidden()
+    run = failed_run()
+    table.set_run(run)
+    assert table.sentence == run.error
+    table.set_run(eager_attention())
+    assert not table.horizontalHeader().isHidden()

@@ -173,3 +173,22 @@ def test_nothing_to_save_is_said(qtbot: QtBot) -> None:
         panel.save()
     assert store.state.notice is not None
     assert "no run to save" in store.state.notice.sentence
+
+
+def test_an_empty_list_says_what_will_be_in_it(qtbot: QtBot) -> None:
+    store = Store()
+    panel = RunsPanel(store)
+    qtbot.addWidget(panel)
+    panel.resize(900, 300)
+    panel.show()
+    assert panel.table.sentence.startswith("No run yet")
+    assert panel.table.accessibleDescription() == panel.table.sentence
+    assert panel.table.horizontalHeader().isHidden()
+    empty = panel.table.viewport().grab().toImage()
+    store.add_runs([eager_attention()])
+    assert panel.table.sentence == ""
+    assert not panel.table.horizontalHeader().isHidden()
+    store.remove_run(store.state.runs[0].key)
+    assert panel.table.viewport().grab().toImage() == empty
+    colors = {empty.pixel(x, empty.height() // 2) for x in range(empty.width())}
+    assert len(colors) > 5, "words are drawn"
