@@ -10,14 +10,10 @@ from explorer.model.opgraph import Op, OpGraph
 from explorer.model.refusals import refusal_between
 from explorer.model.run import Launch, Pedigree, RefusalReason, Run
 from explorer.model.tensor import TensorRole
+from explorer.ui.graph_lanes import in_lanes
 from explorer.ui.op_links import ChainPicture, Link, LinkState, OpRow, SideInput, SideLink
 from explorer.ui.plan_picture import PlannedLinks, shared_inputs
 
-FAR_ROWS, CUT_ROWS = 12, 3
-"""A link past more rows than the first is drawn along the second number of rows only, at its end.
-
-In the backward pass nearly every op reads something from the other end of the graph.
-"""
 Passed = dict[tuple[str, str], list[str]]
 """Ids of what an op reads of an earlier one, by both names."""
 
@@ -65,9 +61,14 @@ def passed_values(graph: OpGraph) -> Passed:
 
 def _of_plan(graph: OpGraph, plan: FusionPlan, passed: Passed) -> ChainPicture:
     planned = PlannedLinks(graph, plan)
-    ops = graph.ops
+    ops, given = graph.ops, _given(passed)
     rows = tuple(
-        OpRow(op=op, launches=(), side_inputs=planned.side_inputs(op, _given(op, passed)))
+        OpRow(
+            op=op,
+            launches=(),
+            side_inputs=planned.side_inputs(op, given.get(op.name, set())),
+            n_bytes=planned.bytes_begun(op),
+        )
         for op in ops
     )
     links = tuple(
@@ -89,7 +90,8 @@ def _of_plan(graph: OpGraph, plan: FusionPlan, passed: Passed) -> ChainPicture:
 
 def _of_run(graph: OpGraph, run: Run, passed: Passed) -> ChainPicture:
     made = _RunLinks(graph, run)
-    rows = tuple(made.row(op, _given(op, passed)) for op in graph.ops)
+    given = _given(passed)
+    rows = _with_bytes(run, [made.row(op, given.get(op.name, set())) for op in graph.ops])
     by_name = {row.op.name: row for row in rows}
 
     def link(above: Op, below: Op, tensors: list[str]) -> Link:
@@ -113,9 +115,25 @@ def _of_run(graph: OpGraph, run: Run, passed: Passed) -> ChainPicture:
     )
 
 
-def _given(op: Op, passed: Passed) -> set[str]:
-    """Ids of what an op reads of other ops: links tell of it, not side inputs."""
-    return {tensor for (_, second), ids in passed.items() if second == op.name for tensor in ids}
+def _given(passed: Passed) -> dict[str, set[str]]:
+    """Ids of what ops read of other ops: links tell of it, not side inputs."""
+    given: dict[str, set[str]] = {}
+    for (_, second), ids in passed.items():
+        given.setdefault(second, set()).update(ids)
+    return given
+
+
+def _with_bytes(run: Run, rows: Iterable[OpRow]) -> tuple[OpRow, ...]:
+    """Each launch's bytes with the first of the ops that it carries out."""
+    counted: set[int] = set()
+    made = []
+    for row in rows:
+        begun = set(row.launches) - counted
+        counted |= begun
+        accesses = [access for i in begun for access in run.launches[i].accesses]
+        n_bytes = sum(access.bytes_read + access.bytes_written for access in accesses)
+        made.append(replace(row, n_bytes=n_bytes))
+    return tuple(made)
 
 
 def _outputs(graph: OpGraph) -> tuple[SideInput, ...]:
@@ -132,37 +150,13 @@ def _outputs(graph: OpGraph) -> tuple[SideInput, ...]:
 def _side_links(
     ops: Sequence[Op], passed: Passed, make: Callable[[Op, Op, list[str]], Link]
 ) -> tuple[SideLink, ...]:
-    """The links that go past an op, each in the innermost lane that is free there.
-
-    One from far above has only its end drawn, and takes its lane only there.
-    """
+    """The links that go past an op."""
     place = {op.name: i for i, op in enumerate(ops)}
-    far = sorted(
-        (
-            (place[first], place[second], tensors, _top(place[first], place[second]))
-            for (first, second), tensors in passed.items()
-            if place[second] - place[first] > 1
-        ),
-        key=lambda found: (found[1] - found[3], found[0]),
+    return in_lanes(
+        (place[first], place[second], make(ops[place[first]], ops[place[second]], tensors))
+        for (first, second), tensors in passed.items()
+        if place[second] - place[first] > 1
     )
-    taken: list[list[tuple[int, int]]] = []
-    made = []
-    for above, below, tensors, top in far:
-        lane = next(
-            (i for i, spans in enumerate(taken) if all(b <= top or below <= a for a, b in spans)),
-            len(taken),
-        )
-        if lane == len(taken):
-            taken.append([])
-        taken[lane].append((top, below))
-        link = make(ops[above], ops[below], tensors)
-        made.append(SideLink(link=link, above=above, below=below, lane=lane, top=top))
-    return tuple(sorted(made, key=lambda side: (side.top, side.below, side.above)))
-
-
-def _top(above: int, below: int) -> int:
-    """Row where the line of a link past other ops begins."""
-    return above if below - above <= FAR_ROWS else below - CUT_ROWS
 
 
 Spans = tuple[tuple[int, int], ...]

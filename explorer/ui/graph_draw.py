@@ -4,15 +4,29 @@ import math
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QPainter, QPen
+from PySide6.QtGui import QColor, QPainter, QPen
 
+from explorer.model.opgraph import OpKind
 from explorer.model.units import format_bytes
 from explorer.ui.graph_layout import SPINE, Layout, Stop
-from explorer.ui.link_draw import Look, draw_link, draw_side_link, side_reach
+from explorer.ui.graph_words import fold_notes
+from explorer.ui.link_draw import FACE, Look, draw_link, draw_side_link, is_legible, side_reach
 from explorer.ui.op_links import ChainPicture, SideInput, format_flops
-from explorer.ui.painting import LEFT, RIGHT, draw_text, text_width
+from explorer.ui.painting import LEFT, RIGHT, blend, draw_text, text_width
 from explorer.ui.theme import Theme, font
 
+NAME_PX, NOTE_PX = 15.0, 12.5
+"""Sizes of an op's name and of what stands beside it."""
+FRAME_X = 2.5
+KIND_SHARE = {
+    OpKind.MATMUL: 0.85,
+    OpKind.REDUCTION: 0.6,
+    OpKind.ELEMENTWISE: 0.35,
+    OpKind.RANDOM: 0.35,
+    OpKind.VIEW: 0.1,
+    OpKind.OPAQUE: 0.1,
+}
+"""How strong a box's colour is where there is no room for words: the more arithmetic, the more."""
 TWO_LINES_PX = 40.0
 """From this height on a box has a second line."""
 HULL_PX = 5.0
@@ -33,6 +47,7 @@ class Marks:
         preview: What a click there would change, in the words of the pill.
         refused: A link that could not be switched on.
         shift_px: How far that is pushed aside just now.
+        zoom: How many pixels one of the layout has: words too small to read are left out.
     """
 
     active: frozenset[str] = frozenset()
@@ -40,6 +55,7 @@ class Marks:
     preview: str = ""
     refused: Stop | None = None
     shift_px: float = 0.0
+    zoom: float = 1.0
 
     def look(self, stop: Stop) -> Look:
         """How a link is to be drawn."""
@@ -49,6 +65,7 @@ class Marks:
             is_refused=is_refused,
             preview=self.preview if is_hovered else "",
             shift_px=self.shift_px if is_refused else 0.0,
+            zoom=self.zoom,
         )
 
 
@@ -76,29 +93,38 @@ def draw_chain(
         seen: Top and bottom of what is looked at; ops and links beyond are left out. None for all.
     """
     top, bottom = seen or (-math.inf, math.inf)
+    places = layout.places_in(top - HULL_PX, bottom, len(picture.rows))
+    _draw_frames(painter, layout, picture, theme)
     _draw_hulls(painter, layout, picture, theme, (top, bottom))
-    if picture.rows:
+    is_written = is_legible(FACE[0], marks.zoom)
+    if picture.rows and is_written:
         _draw_end(painter, layout.op_rect(0), picture.rows[0].side_inputs, theme, "read")
         end = layout.op_rect(len(picture.rows) - 1)
         _draw_end(painter, end, picture.outputs, theme, "write")
     for k, side in enumerate(picture.side_links):
+        if side.below < places.start or side.top >= places.stop:
+            continue
         upper, lower = side_reach(layout, side)
         if lower < top or upper > bottom:
             continue
         draw_side_link(painter, layout, side, theme, memory, marks.look(Stop("side", k)))
-    for i, link in enumerate(picture.links):
-        if layout.link_rect(i).bottom() < top - HULL_PX or layout.link_rect(i).top() > bottom:
-            continue
-        sides = picture.rows[i + 1].side_inputs
-        look = replace(marks.look(Stop("link", i)), has_words=bool(sides))
-        draw_link(painter, layout, i, link, theme, memory, look)
-        if sides:
-            _draw_side(painter, layout.link_rect(i), layout.pill(i), sides, theme)
-    for i, row in enumerate(picture.rows):
-        if layout.op_rect(i).bottom() < top or layout.op_rect(i).top() > bottom:
-            continue
-        is_lit = row.op.name in marks.active or marks.hovered == Stop("op", i)
-        _draw_op(painter, layout.op_rect(i), row.op.name, _op_notes(picture, i), theme, is_lit)
+    for i in places:
+        if i < len(picture.links):
+            sides = picture.rows[i + 1].side_inputs
+            look = replace(marks.look(Stop("link", i)), has_words=bool(sides) and is_written)
+            draw_link(painter, layout, i, picture.links[i], theme, memory, look)
+            if look.has_words:
+                _draw_side(painter, layout.link_rect(i), layout.pill(i), sides, theme)
+    for i in places:
+        _draw_box(painter, layout, picture, i, theme, marks)
+
+
+def _draw_frames(painter: QPainter, layout: Layout, picture: ChainPicture, theme: Theme) -> None:
+    """A stroke at the left of each open part, from its first op to its last."""
+    painter.setPen(QPen(theme.color("faint"), 2))
+    for first, last in picture.frames:
+        upper, lower = layout.op_rect(first).top() + 3, layout.op_rect(last).bottom() - 3
+        painter.drawLine(QPointF(FRAME_X, upper), QPointF(FRAME_X, lower))
 
 
 def _draw_hulls(
@@ -138,36 +164,83 @@ def _draw_hulls(
 
 
 def _op_notes(picture: ChainPicture, place: int) -> tuple[str, str]:
-    op = picture.rows[place].op
+    row = picture.rows[place]
+    if row.folded:
+        return fold_notes(row, picture)
     # Own code has no words of ours: the line that an op comes from says most.
-    return op.detail or op.source_place or "", format_flops(op.flops) if op.flops else ""
+    flops = format_flops(row.op.flops) if row.op.flops else ""
+    return row.op.detail or row.op.source_place or "", flops
 
 
-def _draw_op(
+def kind_color(kind: OpKind, theme: Theme) -> QColor:
+    """The colour of a kind of op where there is no room for words."""
+    return blend(theme.color("op"), theme.color("compute"), KIND_SHARE[kind])
+
+
+def _draw_box(
+    painter: QPainter,
+    layout: Layout,
+    picture: ChainPicture,
+    place: int,
+    theme: Theme,
+    marks: Marks,
+) -> None:
+    """The box of an op or of a folded part."""
+    row, rect = picture.rows[place], layout.op_rect(place)
+    is_active = any(op.name in marks.active for op in row.ops)
+    is_lit = is_active or marks.hovered == Stop("op", place)
+    is_written = is_legible(NAME_PX, marks.zoom)
+    painter.setPen(QPen(theme.color("compute", 255 if is_lit else 150), 2 if is_lit else 1.3))
+    face = theme.color("raised") if row.folded else theme.color("op")
+    if not is_written and not row.folded:
+        face = kind_color(row.op.kind, theme)
+    if row.folded:
+        # Two edges below say that there is more under it.
+        painter.setBrush(theme.color("sunken"))
+        painter.drawRoundedRect(rect.adjusted(4, 4, -4, 4), 8, 8)
+    painter.setBrush(face)
+    painter.drawRoundedRect(rect, 8, 8)
+    if not is_written:
+        return
+    inner = rect.adjusted(12, 0, -12, 0)
+    if row.part is not None:
+        _draw_triangle(painter, layout.fold_rect(place), theme, is_open=not row.folded)
+        inner.setLeft(layout.fold_rect(place).right() + 1)
+    notes = _op_notes(picture, place) if is_legible(NOTE_PX, marks.zoom) else ("", "")
+    _write_box(painter, rect, inner, row.name, notes, theme)
+
+
+def _draw_triangle(painter: QPainter, room: QRectF, theme: Theme, *, is_open: bool) -> None:
+    """Points down where a part is open, to the right where it is folded."""
+    middle = room.center() + QPointF(1, 0)
+    corners = [(-4.5, -2.5), (4.5, -2.5), (0, 3.5)] if is_open else [(-2, -4.5), (-2, 4.5), (4, 0)]
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.color("muted"))
+    painter.drawPolygon([middle + QPointF(x, y) for x, y in corners])
+
+
+def _write_box(
     painter: QPainter,
     rect: QRectF,
+    inner: QRectF,
     name: str,
     notes: tuple[str, str],
     theme: Theme,
-    is_lit: bool,
 ) -> None:
-    painter.setPen(QPen(theme.color("compute", 255 if is_lit else 150), 2 if is_lit else 1.3))
-    painter.setBrush(theme.color("op"))
-    painter.drawRoundedRect(rect, 8, 8)
+    """Name, details and arithmetic in one line, or in two where the box is high enough."""
     detail, flops = notes
-    inner = rect.adjusted(12, 0, -12, 0)
     if rect.height() >= TWO_LINES_PX:
         half = rect.height() / 2
         upper = QRectF(inner.left(), rect.top() + 3, inner.width(), half - 1)
         lower = QRectF(inner.left(), rect.top() + half - 2, inner.width(), half - 1)
-        used = draw_text(painter, upper, LEFT, name, font(15, 600), theme.color("text"))
+        used = draw_text(painter, upper, LEFT, name, font(NAME_PX, 600), theme.color("text"))
         upper.setLeft(upper.left() + used + 10)
         draw_text(painter, upper, RIGHT, detail, font(13), theme.color("muted"))
-        draw_text(painter, lower, LEFT, flops, font(12.5), theme.color("muted"))
+        draw_text(painter, lower, LEFT, flops, font(NOTE_PX), theme.color("muted"))
     else:
-        used = draw_text(painter, inner, LEFT, name, font(15, 600), theme.color("text"))
+        used = draw_text(painter, inner, LEFT, name, font(NAME_PX, 600), theme.color("text"))
         rest = inner.adjusted(used + 10, 0, 0, 0)
-        taken = draw_text(painter, rest, RIGHT, flops, font(12.5), theme.color("muted"))
+        taken = draw_text(painter, rest, RIGHT, flops, font(NOTE_PX), theme.color("muted"))
         rest.setRight(rest.right() - taken - 10)
         draw_text(painter, rest, LEFT, detail, font(13), theme.color("muted"))
 

@@ -1,5 +1,6 @@
 """Where the parts of the operator chain lie, and where the keyboard stops in it."""
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,6 +24,8 @@ BREAK_PX = 22.0
 """More room below an op where the graph breaks, for the reason."""
 WHY_PX = 20.0
 """Width of the mark at a pill's end that stands for a reason."""
+FOLD_PX = 15.0
+"""Width of the triangle in a box that folds the part which begins there."""
 SPINE = 0.29
 """Where the line through the ops runs, as a share of a box's width."""
 
@@ -87,6 +90,18 @@ class Layout:
         beside = self.lanes * LANE_PX + (4 if self.lanes else 0)
         return QRectF(MARGIN_PX, top, self.width - 2 * MARGIN_PX - beside, self.box)
 
+    def places_in(self, top: float, bottom: float, n_ops: int) -> range:
+        """The ops that lie between two heights, with the room below each, and one more each way."""
+        places = range(n_ops)
+        first = bisect_right(places, top, key=lambda i: self.op_rect(i).top()) - 2
+        last = bisect_right(places, bottom, key=lambda i: self.op_rect(i).top())
+        return range(max(first, 0), min(last + 1, n_ops))
+
+    def fold_rect(self, place: int) -> QRectF:
+        """Where a click folds or opens the part that begins at a place."""
+        box = self.op_rect(place)
+        return QRectF(box.left(), box.top(), FOLD_PX + 5, box.height())
+
     @property
     def spine_x(self) -> float:
         """Where the line through the ops runs."""
@@ -143,10 +158,12 @@ def breaks_of(picture: ChainPicture) -> tuple[int, ...]:
 
 def stops(picture: ChainPicture) -> list[Stop]:
     """Everything that the keyboard stops at, from top to bottom."""
+    beside: dict[int, list[Stop]] = {}
+    for k, side in enumerate(picture.side_links):
+        beside.setdefault(side.top, []).append(Stop("side", k))
     found = []
     for i in range(len(picture.rows)):
-        found.append(Stop("op", i))
-        found += [Stop("side", k) for k, s in enumerate(picture.side_links) if s.top == i]
+        found += [Stop("op", i), *beside.get(i, [])]
         if i < len(picture.links):
             found.append(Stop("link", i))
     return found

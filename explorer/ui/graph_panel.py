@@ -14,7 +14,8 @@ from explorer.model.legality import Illegal, break_sentence, cured
 from explorer.model.strategies import is_plan_run, plan_spec
 from explorer.model.units import format_bytes
 from explorer.ui.callout import Callout
-from explorer.ui.graph_view import GraphView, Preview
+from explorer.ui.graph_view import GraphView
+from explorer.ui.graph_words import Preview
 from explorer.ui.op_links import ChainPicture, Link
 from explorer.ui.panel import Panel
 from explorer.ui.plan_bar import PlanText, PresetBar

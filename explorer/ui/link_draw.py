@@ -14,6 +14,8 @@ from explorer.ui.theme import Theme, font
 
 FACE = (12.5, 600)
 """Size and weight of a pill's words."""
+LEAST_TEXT_PX = 9.0
+"""Words that would be smaller are left out."""
 BREAK_OUT_PX = 8.0
 """How far the line at a graph break stands out over the boxes."""
 
@@ -28,6 +30,7 @@ class Look:
         preview: What a click would change; stands in the place of the words.
         shift_px: How far it is pushed aside.
         has_words: Something is written at its right.
+        zoom: How many pixels one of the layout has.
     """
 
     is_hovered: bool = False
@@ -35,6 +38,17 @@ class Look:
     preview: str = ""
     shift_px: float = 0.0
     has_words: bool = False
+    zoom: float = 1.0
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the words on a link would be large enough to be read."""
+        return is_legible(FACE[0], self.zoom)
+
+
+def is_legible(size_px: float, zoom: float) -> bool:
+    """Whether words of that size can be read at a zoom; smaller ones are left out."""
+    return size_px * zoom >= LEAST_TEXT_PX
 
 
 def draw_link(
@@ -51,7 +65,7 @@ def draw_link(
     pill.translate(look.shift_px, 0)
     if link.graph_break is not None:
         right = pill.right() if look.has_words else room.right() + BREAK_OUT_PX
-        _draw_break(painter, room, pill, right, link.graph_break, theme)
+        _draw_break(painter, room, pill, right, link.graph_break, theme, look)
         _draw_pill(painter, pill, link, theme, memory, look)
         return
     color, style = _ink(link, theme)
@@ -69,6 +83,7 @@ def _draw_break(
     right: float,
     found: GraphBreak,
     theme: Theme,
+    look: Look,
 ) -> None:
     """The gap between two pieces: a line across up to ``right``, below it where it is and why."""
     y = pill.center().y()
@@ -76,6 +91,8 @@ def _draw_break(
     painter.drawLine(QPointF(room.left() - BREAK_OUT_PX, y), QPointF(pill.left(), y))
     if right > pill.right():
         painter.drawLine(QPointF(pill.right(), y), QPointF(right, y))
+    if not look.is_written:
+        return
     words = QRectF(room.left() + 4, pill.bottom() + 1, room.width() - 14, 0)
     words.setBottom(room.bottom())
     text = f"{found.place}: {found.reason}" if found.place else found.reason
@@ -107,15 +124,16 @@ def draw_side_link(
     painter.save()
     painter.translate(pill.center().x() + look.shift_px, pill.center().y())
     painter.rotate(90)
-    words = f"from {link.first}" if side.is_cut else ""
-    name = "" if side.is_cut else ", ".join(link.tensors)
+    words = f"from {link.first}" if side.is_cut and not link.bundle else ""
+    name = "" if side.is_cut or link.bundle else ", ".join(link.tensors)
     _draw_pill(painter, upright, link, theme, memory, look, name, words)
     painter.restore()
 
 
 def side_pill(layout: Layout, side: SideLink, memory: str) -> QRectF:
     """The face of a link past other ops, as long as its words want."""
-    words = f"{', '.join(side.link.tensors)} · {link_text(side.link, memory)}"
+    told = link_text(side.link, memory)
+    words = told if side.link.bundle else f"{', '.join(side.link.tensors)} · {told}"
     length = text_width(words, font(*FACE)) + 26 + (18 if side.link.refusal else 0)
     return layout.side_pill(side.top, side.below, side.lane, length)
 
@@ -178,6 +196,8 @@ def _draw_pill(
     if look.is_refused:
         painter.setPen(QPen(theme.color("warning"), 2.5))
     painter.drawRoundedRect(pill, radius, radius)
+    if not look.is_written:
+        return
     room = pill.adjusted(7, 0, -7, 0)
     if link.refusal is not None:
         mark = why_rect(pill)

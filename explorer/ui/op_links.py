@@ -11,6 +11,7 @@ from explorer.model.legality import break_sentence
 from explorer.model.opgraph import GraphBreak, Op
 from explorer.model.run import FusionRefusal, Pedigree
 from explorer.model.units import format_bytes, three_digits
+from explorer.ui.graph_parts import Part
 
 
 class LinkState(StrEnum):
@@ -46,6 +47,7 @@ class Link:
         shared_bytes: Read twice while they are apart.
         refusal: Why the compiler did not fuse them, where it said so.
         graph_break: Lies between them: nothing can fuse them.
+        bundle: The links that this one stands for, into or out of a folded part.
     """
 
     first: str
@@ -59,6 +61,7 @@ class Link:
     shared_bytes: int = 0
     refusal: FusionRefusal | None = None
     graph_break: GraphBreak | None = None
+    bundle: tuple["Link", ...] = ()
 
     @property
     def n_bytes(self) -> int:
@@ -84,17 +87,33 @@ class SideInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpRow:
-    """An op with what stands round it.
+    """An op with what stands round it, or a folded part in its place.
 
     Attributes:
-        op: The op.
+        op: The op; of a folded part its first one.
         launches: Indices of the launches that carry it out, helpers apart; empty before a run.
         side_inputs: What else it reads, in argument order.
+        n_bytes: What the kernels read and write whose first op it is.
+        part: The part that is folded into this box; else the innermost one that begins here.
+        folded: The ops in the box, none where it stands for one op.
     """
 
     op: Op
     launches: tuple[int, ...]
     side_inputs: tuple[SideInput, ...]
+    n_bytes: int = 0
+    part: Part | None = None
+    folded: tuple[Op, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What the box says: the op's name or the part's."""
+        return self.part.title if self.part and self.folded else self.op.name
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        """Every op in the box."""
+        return self.folded or (self.op,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +152,7 @@ class ChainPicture:
         groups: First and last row of each stretch of ops that share a kernel.
         bridges: Last row of a stretch and first row of the next of the same kernel.
         parted: First and last row of a plan's group that became several launches.
+        frames: First and last row of each open part that no other one is round.
         outputs: What the chain hands out.
         pedigree: Of all bytes in the picture.
     """
@@ -145,6 +165,7 @@ class ChainPicture:
     side_links: tuple[SideLink, ...] = ()
     bridges: tuple[tuple[int, int], ...] = ()
     parted: tuple[tuple[int, int], ...] = ()
+    frames: tuple[tuple[int, int], ...] = ()
 
     @property
     def lanes(self) -> int:
@@ -156,6 +177,8 @@ def link_text(link: Link, memory: str) -> str:
     """The words on a link; ``memory`` is what the device's memory is called."""
     if link.graph_break is not None:
         return f"graph break · {format_bytes(link.n_bytes)}" if link.n_bytes else "graph break"
+    if link.bundle:
+        return f"{len(link.bundle)} links · {format_bytes(link.n_bytes)}"
     if link.state is LinkState.ON_CHIP:
         return "fused · 0 B"
     if link.state is LinkState.THROUGH_MEMORY:
@@ -180,6 +203,12 @@ def link_sentence(link: Link, memory: str) -> str:
         whole = replace(link, graph_break=None)
         told = break_sentence(link.first, link.second, link.graph_break)
         return f"{told} {link_sentence(whole, memory)}"
+    if link.bundle:
+        return (
+            f"{len(link.bundle)} links into or out of a folded part, "
+            f"{format_bytes(link.n_bytes)} written and read ({link.pedigree.value}). "
+            "Open the part to see each and to switch it."
+        )
     what = f"{' and '.join(link.tensors) or 'nothing'} between {link.first} and {link.second}"
     both = " and ".join(link.shared)
     told = f"{format_bytes(link.bytes_written)} written, {format_bytes(link.bytes_read)} read back"

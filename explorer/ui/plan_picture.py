@@ -13,12 +13,14 @@ class PlannedLinks:
         self._tensors = {tensor.id: tensor for tensor in graph.tensors}
         self._kernel = {}
         self._ops: dict[str, tuple[Op, ...]] = {}
+        self._begun: dict[str, int] = {}
         by_name = {op.name: op for op in graph.ops}
         for kernel in planned_kernels(graph, plan):
             accesses = {access.tensor: access for access in kernel.accesses}
             ops = tuple(by_name[name] for name in kernel.ops)
             self._kernel.update(dict.fromkeys(kernel.ops, accesses))
             self._ops.update(dict.fromkeys(kernel.ops, ops))
+            self._begun[kernel.ops[0]] = kernel.bytes_read + kernel.bytes_written
 
     def link(self, above: Op, below: Op, passed: list[str]) -> Link:
         """The link between two ops, over which some tensors pass."""
@@ -42,6 +44,10 @@ class PlannedLinks:
             shared=tuple(self._tensors[t].name for t in both),
             shared_bytes=sum(self._tensors[t].n_bytes for t in both),
         )
+
+    def bytes_begun(self, op: Op) -> int:
+        """What a kernel reads and writes whose first op it is, 0 for the other ops."""
+        return self._begun.get(op.name, 0)
 
     def _written(self, op: Op, tensor: str) -> int:
         """What an op's kernel writes of the value that the op makes."""

@@ -6,7 +6,7 @@ from explorer.model.opgraph import OpGraph
 from explorer.model.run import Pedigree, Run
 from explorer.model.traffic import run_traffic
 from explorer.model.units import format_bytes, split_bytes
-from explorer.ui.graph_view import Preview
+from explorer.ui.graph_words import Preview
 from explorer.ui.plan_edit import Change, PlanTotals, as_written, totals
 from explorer.ui.words import signed_percent
 

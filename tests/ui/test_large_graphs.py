@@ -7,8 +7,9 @@ from PySide6.QtCore import QRectF
 from pytestqt.qtbot import QtBot
 
 from explorer.model.opgraph import OpGraph
-from explorer.ui.chain_picture import CUT_ROWS, FAR_ROWS, chain_picture
+from explorer.ui.chain_picture import chain_picture
 from explorer.ui.graph_draw import draw_chain
+from explorer.ui.graph_lanes import CUT_ROWS, FAR_ROWS
 from explorer.ui.graph_layout import Layout, Stop, stops
 from explorer.ui.graph_panel import GraphPanel
 from explorer.ui.op_links import ChainPicture
