@@ -25,6 +25,7 @@ from explorer.ui.export_views import (
     lane_total_us,
     telling_moment_us,
 )
+from explorer.ui.line_widths import widened
 from explorer.ui.painting import LEFT, antialias, draw_text, text_width
 from explorer.ui.theme import THEMES, Theme, font, load_fonts
 from explorer.ui.words import SEPARATOR, source_words
@@ -131,7 +132,8 @@ def save_widget_png(
     image = _blank(size, scale, theme)
     painter = QPainter(image)
     try:
-        widget.render(painter, QPoint(0, 0))
+        with widened(widget, painter):
+            widget.render(painter, QPoint(0, 0))
         _draw_foot(painter, QRectF(0, widget.height(), size[0], foot_px), lines, shot)
     finally:
         painter.end()

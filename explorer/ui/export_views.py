@@ -16,6 +16,7 @@ from explorer.model.param_sweep import ParameterSweep, sweeps_in
 from explorer.model.param_sweep_words import values_text
 from explorer.model.run import Run
 from explorer.model.sweep import Sweep, sweep_of
+from explorer.ui.line_widths import widened
 from explorer.ui.painting import HEADING_HEIGHT, draw_panel, draw_sentence
 from explorer.ui.theme import Theme, palette
 from explorer.ui.timeline_layout import AXIS_HEIGHT, MAX_LANE, TOP, lane_of
@@ -300,7 +301,8 @@ def render_widget(
     flags = QWidget.RenderFlag.DrawChildren
     if sheet is None:
         flags |= QWidget.RenderFlag.DrawWindowBackground
-    widget.render(painter, QPoint(0, 0), renderFlags=flags)
+    with widened(widget, painter):
+        widget.render(painter, QPoint(0, 0), renderFlags=flags)
     painter.restore()
     widget.hide()
     widget.deleteLater()

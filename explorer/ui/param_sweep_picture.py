@@ -14,7 +14,7 @@ from explorer.model.units import format_bytes, format_us
 
 COLORS = ("fused", "read", "write", "compute", "playhead", "cache", "warning")
 """Of the strategies in the order run, in turn; the baseline has the colour of what is plain."""
-SYMBOLS = ("o", "d", "t1", "p", "t", "h", "star")
+SYMBOLS = ("o", "t1", "p", "d", "t", "h", "star")
 BASE_SYMBOL = "s"
 """The baseline's alone, so that marks are told apart without their colours."""
 AIR = 0.1

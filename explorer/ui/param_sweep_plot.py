@@ -244,7 +244,13 @@ class ParamSweepPlot(StillPlot):
             box = near_label(spots, size, inside, [*taken, *strokes], zoom, angles)
             if box is None and color != PAYS_COLOR:
                 # A line without a name would be worse than a stroke below a name.
-                box = near_label(spots, size, inside, taken, zoom, angles)
+                found = (
+                    near_label([spot], size, inside, taken, zoom, [angle])
+                    for spot in spots
+                    for angle in angles
+                )
+                boxes = [each for each in found if each is not None]
+                box = min(boxes, key=lambda each: sum(map(each.intersects, strokes)), default=None)
                 label.fill = pg.mkBrush(theme.color("panel", UNDER_LABEL))
             label.setVisible(box is not None)
             if box is not None:

@@ -6,8 +6,9 @@ import sys
 from dataclasses import replace
 
 import pytest
-from pyqtgraph import TextItem
+from pyqtgraph import PlotCurveItem, TextItem
 from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QImage, QPainter
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -15,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from explorer.model.device import Ceilings
 from explorer.model.roofline import roofline_point
 from explorer.model.run import Run
+from explorer.ui.line_widths import widened
 from explorer.ui.roofline_plot import RooflinePlot
 from explorer.ui.roofline_view import RooflineView
 from explorer.ui.theme import DARK, LIGHT, Theme
@@ -230,3 +232,23 @@ def test_the_bandwidth_is_written_whole_or_not_at_all(
     inside = plot.getPlotItem().getViewBox().sceneBoundingRect().adjusted(-1, -1, 1, 1)
     assert label.isVisible() == (size[1] > 160)
     assert not label.isVisible() or inside.contains(label.sceneBoundingRect())
+
+
+def test_in_a_larger_picture_lines_are_wider(view: RooflineView) -> None:
+    view.fill_now()
+    plot = view.plot
+    assert plot is not None
+
+    def widths() -> list[float]:
+        curves = [item for item in plot.items() if isinstance(item, PlotCurveItem)]
+        return [curve.opts["pen"].widthF() for curve in curves]
+
+    before = widths()
+    image = QImage(10, 10, QImage.Format.Format_RGB32)
+    painter = QPainter(image)
+    painter.scale(2, 2)
+    with widened(view, painter):
+        assert widths() == pytest.approx([2 * width for width in before])
+    painter.end()
+    assert widths() == before
+    assert max(before) > 2
