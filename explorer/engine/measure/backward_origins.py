@@ -17,14 +17,14 @@ from explorer.model.opgraph import OpGraph
 from explorer.model.tensor import TensorRole
 
 
-def eager_backward_ops(
+def ops_in_order(
     calls: Sequence[RecordedCall], captured: Sequence[CapturedNode]
 ) -> list[str | None]:
-    """The op of each eager call of a backward pass, None where it is not known.
+    """The op of each eager call by the order of their operators, None where it is not known.
 
     Args:
-        calls: In order.
-        captured: The ops of the backward pass, in order.
+        calls: In order, such as those of a backward pass.
+        captured: The ops that they carry out, in order.
     """
     found: list[str | None] = [None] * len(calls)
     called = [packet_of(call.name).removesuffix("_") for call in calls]

@@ -1,8 +1,8 @@
 """Which ops eager calls carry out: by the line of the code that made them, and their operator."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from explorer.engine.measure.backward_origins import eager_backward_ops
+from explorer.engine.measure.backward_origins import ops_in_order
 from explorer.engine.measure.calls import CallKind, RecordedCall, packet_of
 from explorer.engine.prepared import CapturedNode, Prepared
 from explorer.model.opgraph import OpKind
@@ -18,6 +18,7 @@ def eager_ops(calls: Sequence[RecordedCall], prepared: Prepared) -> list[tuple[s
     found = _dropout_ops(calls, prepared)
     taken: dict[str, int] = {}
     forward = [each for each in prepared.nodes if not each.is_backward]
+    found |= _ops_of_other_operators(calls, forward, found)
     back: list[int] = []
     for place, call in enumerate(calls):
         if place in found or call.kind is not CallKind.ATEN or call.module is not None:
@@ -28,7 +29,7 @@ def eager_ops(calls: Sequence[RecordedCall], prepared: Prepared) -> list[tuple[s
             found[place] = op
     told = set(found.values())
     backward = [c for c in prepared.nodes if c.is_backward and c.op not in told]
-    ops = eager_backward_ops([calls[place] for place in back], backward)
+    ops = ops_in_order([calls[place] for place in back], backward)
     found |= {place: op for place, op in zip(back, ops, strict=True) if op is not None}
     return [(found[place],) if place in found else () for place in range(len(calls))]
 
@@ -38,11 +39,39 @@ def _dropout_ops(calls: Sequence[RecordedCall], prepared: Prepared) -> dict[int,
     random = [op.name for op in prepared.graph.ops if op.kind is OpKind.RANDOM]
     if len(random) != 1:
         return {}
-    gradient = next((c.op for c in prepared.nodes if c.gradient_of == random[0]), random[0])
+    gradient = next(
+        (c.op for c in prepared.nodes if c.gradient_of == random[0] and not c.adds_gradients),
+        random[0],
+    )
     return {
         place: gradient if calls[place].is_backward else random[0]
         for place in _dropout_parts(calls)
     }
+
+
+def _ops_of_other_operators(
+    calls: Sequence[RecordedCall], captured: Sequence[CapturedNode], found: Mapping[int, str]
+) -> dict[int, str]:
+    """The ops of the calls of a line that runs other operators than were captured, in order.
+
+    A batch of matmuls may run as one, on a copy of its input. Where the operators are the same,
+    their order tells more simply.
+    """
+    told = set(found.values())
+    by_line: dict[tuple[str | None, int | None], list[int]] = {}
+    for place, call in enumerate(calls):
+        is_eager = call.kind is CallKind.ATEN and call.module is None and not call.is_backward
+        if is_eager and place not in found and call.source_line is not None:
+            by_line.setdefault((call.source_file, call.source_line), []).append(place)
+    aligned: dict[int, str] = {}
+    for line, places in by_line.items():
+        known = [c for c in captured if (c.source_file, c.source_line) == line and c.op not in told]
+        called = [operator_of(calls[place].name) for place in places]
+        if len(known) < 2 or sorted(called) == sorted(operator_of(c.aten) for c in known):
+            continue
+        ops = ops_in_order([calls[place] for place in places], known)
+        aligned |= {place: op for place, op in zip(places, ops, strict=True) if op is not None}
+    return aligned
 
 
 def _eager_op(

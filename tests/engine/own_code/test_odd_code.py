@@ -150,6 +150,18 @@ def test_one_operator_for_several_heads_carries_out_all_ops() -> None:
     assert launch.ops == tuple(op.name for op in run.graph.ops)
 
 
+def test_a_batch_of_matmuls_that_runs_as_one_on_a_copy_is_that_op() -> None:
+    run = measured("TrainedHeads", "x=fp32[2,4,16]", Direction.FORWARD_BACKWARD)
+    assert run.error is None
+    forward = [op.name for op in run.graph.ops if not op.is_backward]
+    launches = [launch for launch in run.launches if set(launch.ops) & set(forward)]
+    assert [launch.kernel for launch in launches[:4]] == [
+        "aten.clone.default", "aten.mm.default", "aten.add.Tensor", "aten.clone.default"
+    ]  # fmt: skip
+    assert [launch.ops for launch in launches[:4]] == [("bmm",), ("bmm",), ("add",), ("clone",)]
+    assert launches[-1].ops == ("addmm",)
+
+
 def test_fp8_results_are_compared() -> None:
     run = measured("same", "x=fp8[4,4]")
     assert run.error is None

@@ -178,3 +178,16 @@ class Heads(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         result: torch.Tensor = self.heads(x, x, x)[0]
         return result
+
+
+class TrainedHeads(torch.nn.Module):
+    """Attention as ``torch.nn.MultiheadAttention`` runs it where it is trained, on every call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = torch.nn.MultiheadAttention(16, 2, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.heads.train()
+        result: torch.Tensor = self.heads(x, x, x)[0]
+        return result
