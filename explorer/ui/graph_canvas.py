@@ -49,10 +49,12 @@ class GraphCanvas(QWidget):
     Signals:
         active_moved: The op that runs at the playhead is in this place of the view.
         folds_changed: Other parts are folded, or another graph has other ones.
+        repainted: What is drawn, lit or its colours are others.
     """
 
     active_moved = Signal(QRect)
     folds_changed = Signal()
+    repainted = Signal()
 
     def __init__(self, parent: QWidget | None = None, *, turns: Turns | None = None) -> None:
         super().__init__(parent)
@@ -91,11 +93,11 @@ class GraphCanvas(QWidget):
             memory: What the device's memory is called.
             empty: The sentence.
         """
-        before = self._folding.parts, self._folding.closed
+        before = self._folding.names, self._folding.closed
         self._whole, self._memory, self._empty = picture, memory, empty
         self._folding.take(picture)
         self._fold_again()
-        if (self._folding.parts, self._folding.closed) != before:
+        if (self._folding.names, self._folding.closed) != before:
             self.folds_changed.emit()
         if self._is_stroking or self.hasFocus():
             # Somebody is switching links and looks here.
@@ -114,6 +116,7 @@ class GraphCanvas(QWidget):
         self._current = self._find(at) or Stop("op", 0)
         self._take_size()
         self._describe()
+        self.repainted.emit()
 
     def _current_of(self, old: ChainPicture | None, stop: Stop) -> Stop | None:
         """Where something of the last picture is in this one, None if it is hidden."""
@@ -147,6 +150,7 @@ class GraphCanvas(QWidget):
     def _show_active(self) -> None:
         """Repaint; whoever scrolls the view follows, unless somebody is at work in it."""
         self.update()
+        self.repainted.emit()
         rows = self._picture.rows if self._picture else ()
         places = [i for i, row in enumerate(rows) if any(op.name in self._active for op in row.ops)]
         if places and not self.hasFocus() and not self.underMouse():
@@ -156,6 +160,7 @@ class GraphCanvas(QWidget):
         """Take other colours."""
         self._theme = theme
         self._turns.soon(self, self.update)
+        self.repainted.emit()
 
     @property
     def current(self) -> Stop:
@@ -166,6 +171,11 @@ class GraphCanvas(QWidget):
     def picture(self) -> ChainPicture | None:
         """What is drawn: a folded part is one box in it."""
         return self._picture
+
+    @property
+    def active(self) -> frozenset[str]:
+        """Names of the ops that run at the playhead."""
+        return self._active
 
     @property
     def theme(self) -> Theme:
@@ -221,20 +231,27 @@ class GraphCanvas(QWidget):
     @property
     def full_height(self) -> int:
         """Height at 100 %."""
-        return max(self._least_height(), self._page.height())
+        return max(self.lowest_height, self._page.height())
+
+    @property
+    def height_now(self) -> float:
+        """Height at the present zoom."""
+        return self.full_height * self._zoom
 
     @property
     def fitting_zoom(self) -> float:
         """At this zoom the whole graph is seen; never larger than 100 %."""
         return min(self._page.height() / max(self.full_height, 1), 1.0) or 1.0
 
-    def _least_height(self) -> int:
+    @property
+    def lowest_height(self) -> int:
+        """Height at 100 % with the least room for each op and link."""
         picture = self._picture
         return least_height(len(picture.rows), len(breaks_of(picture))) if picture else 80
 
     def _take_size(self) -> None:
         if self._zoom == 1 or self._picture is None:
-            self.setMinimumSize(0, self._least_height())
+            self.setMinimumSize(0, self.lowest_height)
         else:
             width = round(self._page.width() * self._zoom) if self._zoom > 1 else 0
             # Rounded down, or the whole graph would be a line higher than its page.

@@ -17,7 +17,7 @@ class Folding:
     """Which parts of the shown graph are closed; of another graph it begins anew."""
 
     def __init__(self) -> None:
-        self._names: tuple[str, ...] = ()
+        self.names: tuple[str, ...] = ()
         self.parts: tuple[Part, ...] = ()
         self.closed: frozenset[Span] = frozenset()
         self.is_untouched = True
@@ -27,8 +27,8 @@ class Folding:
         """Learn which graph is shown; what somebody opened or closed stays while it does."""
         ops = [row.op for row in picture.rows] if picture else []
         names = tuple(op.name for op in ops)
-        if names != self._names:
-            self._names = names
+        if names != self.names:
+            self.names = names
             self.parts = parts_of(ops) if ops else ()
             self.closed = closed_at_first(self.parts, len(ops))
             self.is_untouched = True
@@ -56,8 +56,8 @@ class Folding:
         """Says of a graph that came up folded that it did, and what to do; else empty."""
         if not self.is_untouched or not self.closed:
             return ""
-        n_boxes = len(list(rows_shown(self.parts, self.closed, len(self._names))))
-        return f"{len(self._names)} ops in {n_boxes} boxes: click one to open it"
+        n_boxes = len(list(rows_shown(self.parts, self.closed, len(self.names))))
+        return f"{len(self.names)} ops in {n_boxes} boxes: click one to open it"
 
     def folded(self, picture: ChainPicture) -> ChainPicture:
         """The picture with one box for each closed part, and the links between what is left."""

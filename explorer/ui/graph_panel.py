@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QRect, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QScrollArea, QWidget
+from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from explorer.chains.own import is_own, read_name
@@ -14,6 +14,8 @@ from explorer.model.legality import Illegal, break_sentence, cured
 from explorer.model.strategies import is_plan_run, plan_spec
 from explorer.model.units import format_bytes
 from explorer.ui.callout import Callout
+from explorer.ui.graph_bar import GraphBar
+from explorer.ui.graph_scroll import MOST_ZOOM, GraphScroll
 from explorer.ui.graph_view import GraphView
 from explorer.ui.graph_words import Preview
 from explorer.ui.op_links import ChainPicture, Link
@@ -89,7 +91,8 @@ class GraphPanel(Panel):
         self.presets = PresetBar()
         self.view = GraphView(turns=turns)
         self.text = PlanText()
-        self._scroll = QScrollArea()
+        self.sight = GraphScroll(self.view)
+        self.bar = GraphBar()
         self.callout = Callout(self.view)
         self._lay_out()
         self._connect()
@@ -97,13 +100,6 @@ class GraphPanel(Panel):
         self._refresh()
 
     def _lay_out(self) -> None:
-        scroll = self._scroll
-        scroll.setWidgetResizable(True)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(self.view)
-        scroll.viewport().setAutoFillBackground(False)
-        self.view.setAutoFillBackground(False)
         # Rather cut than wider: the column has its width from the scene beside it.
         self._hint.setMinimumWidth(1)
         self.body.setContentsMargins(4, 0, 4, 8)
@@ -111,7 +107,8 @@ class GraphPanel(Panel):
         self.presets.setContentsMargins(9, 0, 2, 0)
         self.text.setContentsMargins(10, 0, 10, 0)
         self.body.addWidget(self.presets)
-        self.body.addWidget(scroll, 1)
+        self.body.addWidget(self.bar)
+        self.body.addWidget(self.sight, 1)
         self.body.addWidget(self.text)
 
     def _connect(self) -> None:
@@ -121,8 +118,12 @@ class GraphPanel(Panel):
         view.stroke_begun.connect(self._on_stroke)
         view.link_set.connect(self._on_link_set)
         view.why_requested.connect(self._explain)
-        view.stop_changed.connect(self._bring_into_sight)
-        view.active_moved.connect(self._follow)
+        self.sight.zoomed.connect(self._show_bar)
+        self.sight.zoomed.connect(self.callout.close_it)
+        self.bar.stepped.connect(self.sight.step)
+        self.bar.whole_requested.connect(lambda: self.sight.set_zoom(1))
+        self.bar.fit_requested.connect(self.sight.fit)
+        self.bar.folds_requested.connect(view.fold_all)
         presets.each_requested.connect(self._take_each)
         presets.all_requested.connect(self._take_whole)
         presets.inductor_requested.connect(self._take_inductor)
@@ -244,15 +245,15 @@ class GraphPanel(Panel):
         self.view.set_theme(theme)
         self.presets.set_theme(theme)
 
-    def _bring_into_sight(self, place: QRect) -> None:
-        middle = place.center()
-        self._scroll.ensureVisible(middle.x(), middle.y(), 10, place.height() // 2 + 24)
-
-    def _follow(self, place: QRect) -> None:
-        """Keep the op that runs in sight: once it leaves, it comes to the upper part."""
-        bar, height = self._scroll.verticalScrollBar(), self._scroll.viewport().height()
-        if not bar.value() <= place.top() or not place.bottom() <= bar.value() + height:
-            bar.setValue(place.center().y() - height // 3)
+    def _show_bar(self) -> None:
+        """The row over the graph, which one that is seen whole and has no parts does not need."""
+        view, scroll, folding = self.view, self.sight, self.view.folding
+        self.bar.show_zoom(scroll.zoom, view.fitting_zoom, MOST_ZOOM, is_fitted=scroll.is_fitted)
+        self.bar.show_folds(len(folding.parts), len(folding.closed), folding.sentence())
+        # The row itself takes room: what counts is whether the graph is seen whole without it.
+        taken = self.bar.height() + self.body.spacing() if self.bar.isVisible() else 0
+        is_large = view.lowest_height > scroll.viewport().height() + taken
+        self.bar.setVisible(is_large or bool(folding.parts) or scroll.zoom != 1)
 
     # Switching links.
 
@@ -285,7 +286,7 @@ class GraphPanel(Panel):
             return
         self._cure = cured(graph, plan, illegal.cure)
         self.callout.explain(illegal.sentence, place, remedy=CURE if illegal.cure else "")
-        self._bring_into_sight(self.callout.geometry().united(place))
+        self.sight.bring_into_sight(self.callout.geometry().united(place))
 
     def _take_cure(self) -> None:
         if self._cure is not None:
@@ -303,12 +304,12 @@ class GraphPanel(Panel):
         place = self.view.rect_between(first, second)
         if link is not None and link.graph_break is not None:
             self.callout.explain(break_sentence(first, second, link.graph_break), place)
-            self._bring_into_sight(self.callout.geometry().united(place))
+            self.sight.bring_into_sight(self.callout.geometry().united(place))
             return
         if shown is None or refusal is None:
             return
         self.callout.explain(refusal.sentence, place, raw=refusal.raw)
-        self._bring_into_sight(self.callout.geometry())
+        self.sight.bring_into_sight(self.callout.geometry())
         (self.callout.raw_button if refusal.raw else self.callout.close_button).setFocus()
 
     def _link(self, first: str, second: str) -> Link | None:
