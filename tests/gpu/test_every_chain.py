@@ -13,8 +13,8 @@ import pytest
 from explorer.chains import CHAINS
 from explorer.chains.descriptor import Chain
 from explorer.engine.session import Session
-from explorer.model.messages import Reply, RunFinished, RunRequest
 from explorer.model.run import Direction, Scalar
+from tests.engine.every_chain import BOTH, FORWARD, runs
 from tests.gpu.promises import complaints
 
 pytestmark = [
@@ -23,7 +23,6 @@ pytestmark = [
     # torch's own modules use what torch deprecates.
     pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning"),
 ]
-FORWARD, BOTH = Direction.FORWARD, Direction.FORWARD_BACKWARD
 SMALL: dict[str, Scalar] = {
     "rows": 256, "columns": 512, "features": 384, "vocabulary": 1000, "elements": 1 << 18, "k": 5,
     "batch": 1, "heads": 4, "seq_len": 128, "head_dim": 64, "hidden": 256, "layers": 1,
@@ -98,19 +97,7 @@ def small(chain: Chain) -> dict[str, Scalar]:
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in cases()])
 def test_a_run_is_all_that_it_promises(engine: Session, case: Case) -> None:
-    replies: list[Reply] = []
-    request = RunRequest(
-        chain=case.chain,
-        parameters=case.settings,
-        strategies=case.specs,
-        direction=case.direction,
-        device="cuda:0",
-        timing_s=0.01,
-        measure_ceilings=False,
-    )
-    engine.handle(request, replies.append)
-    runs = [reply.run for reply in replies if isinstance(reply, RunFinished)]
-    found = [sentence for run in runs for sentence in complaints(run)]
+    made = runs(engine, (case.chain, case.settings), case.specs, case.direction, "cuda:0")
+    found = [sentence for run in made for sentence in complaints(run)]
 
-    assert [run.strategy.spec for run in runs] == list(case.specs)
     assert not found, "\n".join(found)
