@@ -70,25 +70,20 @@ def measure(
     return [reply.run for reply in replies if isinstance(reply, RunFinished)]
 
 
-def check(runs: list[Run], module: RealModule) -> None:
+def check(runs: list[Run]) -> None:
     for run in runs:
         spec = run.strategy.spec
         assert run.error is None, (spec, run.error)
         told = [(launch.title, launch.kernel[:60], launch.ops) for launch in run.launches]
         assert any(launch.ops for launch in run.launches), (spec, told, run.warnings)
-        if module.no_accuracy is None:
-            assert run.accuracy is not None, (spec, run.warnings)
-            assert run.accuracy.passed, (spec, run.accuracy)
-        else:
-            assert run.accuracy is None
-            no_accuracy = [w for w in run.warnings if w.startswith("There is no accuracy")]
-            assert no_accuracy, (spec, run.warnings)
+        assert run.accuracy is not None, (spec, run.warnings)
+        assert run.accuracy.passed, (spec, run.accuracy)
 
 
 @pytest.mark.parametrize("module", RUN)
 def test_it_runs_and_is_right(engine: Session, module: RealModule) -> None:
     runs = measure(engine, module, Direction.FORWARD, "eager", *module.also)
-    check(runs, module)
+    check(runs)
     assert len(runs) == 1 + len(module.also)
 
 
