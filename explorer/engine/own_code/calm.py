@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch import fx
 
 from explorer.engine.capture import Captured
 from explorer.engine.faults import NoReferenceError
+from explorer.engine.joint import place_of
 from explorer.engine.op_facts import has_dropout, kind_of_node, set_dropout
 from explorer.engine.own_code.whole import Whole
 from explorer.engine.prepared import Returned
@@ -78,7 +80,9 @@ def calm_of(captured: Captured, whole: Whole | None) -> Calm:
             f"There is no accuracy: the code draws random numbers by {others[0]}, and only "
             "dropout can be taken out to compare it."
         )
-    function = GraphFunction(without_dropout(whole.forward), whole.update_targets)
+    calm = without_dropout(whole.forward)
+    put_plain_attention(calm)
+    function = GraphFunction(calm, whole.update_targets)
     return Calm(function=function, captured=_calm_graph(captured))
 
 
@@ -103,6 +107,38 @@ def without_dropout(module: fx.GraphModule) -> fx.GraphModule:
         calm.graph.erase_node(node)
     calm.recompile()
     return calm
+
+
+def put_plain_attention(module: fx.GraphModule) -> None:
+    """Put torch's attention in the place of the operators that it chose: some know no fp64."""
+    for node in list(module.graph.nodes):
+        if not has_dropout(node):
+            continue
+        if not all(map(_takes_first, node.users)):
+            continue
+        names = [argument.name for argument in node.target._schema.arguments]
+        given = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
+        with module.graph.inserting_before(node):
+            plain = module.graph.call_function(
+                torch.ops.aten.scaled_dot_product_attention.default,
+                (given["query"], given["key"], given["value"]),
+                {
+                    "attn_mask": given.get("attn_mask", given.get("attn_bias")),
+                    "is_causal": given.get("is_causal", False),
+                    "scale": given.get("scale"),
+                    "enable_gqa": given.get("enable_gqa", False),
+                },
+            )
+        plain.meta["val"] = node.meta["val"][0]
+        for user in list(node.users):
+            user.replace_all_uses_with(plain)
+            module.graph.erase_node(user)
+        module.graph.erase_node(node)
+    module.recompile()
+
+
+def _takes_first(node: fx.Node) -> bool:
+    return node.target is operator.getitem and place_of(node) == 0
 
 
 def _ones(kept: fx.Node, dropout: fx.Node) -> fx.Node:

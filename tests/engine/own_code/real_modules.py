@@ -28,7 +28,6 @@ class RealModule:
         also: Strategies beside eager.
         backward: Whether it is run forward and backward as well.
         breaks: Why its graph breaks first, where it is captured in pieces.
-        no_accuracy: Why it has none, part of the sentence.
         refused: Why nothing is run, part of the sentence.
     """
 
@@ -39,7 +38,6 @@ class RealModule:
     also: tuple[str, ...] = ()
     backward: bool = False
     breaks: str | None = None
-    no_accuracy: str | None = None
     refused: str | None = None
 
     @property
@@ -104,7 +102,6 @@ _OF_TORCH = (
         chain="torch.nn:TransformerEncoderLayer", inputs="src=dtype[2,16,64]",
         init="d_model=64 nhead=4 dim_feedforward=128 batch_first=True", training=True,
         backward=True,
-        no_accuracy="draws random numbers by aten._scaled_dot_product_attention_math",
     ),
     RealModule(
         chain="torch.nn:MultiheadAttention", init="embed_dim=64 num_heads=4 batch_first=True",
@@ -188,8 +185,7 @@ def row(module: RealModule, graph: OpGraph | None, refused: str = "") -> str:
     strategies = ", ".join(f"`{spec}`" for spec in ("eager", *module.also))
     backward = "; and backward" if module.backward else ""
     first = graph.breaks[0] if graph.breaks else None
-    why = module.no_accuracy and "no accuracy: its attention drops within one operator"
     where = f"breaks at `{first.place}`: " if first and first.place else ""
-    note = why or (f"{where}{first.reason}" if first else "")
+    note = f"{where}{first.reason}" if first else ""
     ops = "1 op" if len(graph.ops) == 1 else f"{len(graph.ops)} ops"
     return f"| `{module.label}` | {what}, {ops} | {strategies}{backward} | {note} |"
