@@ -17,6 +17,8 @@ from explorer.ui.theme import Theme, font
 
 NAME_PX, NOTE_PX = 15.0, 12.5
 """Sizes of an op's name and of what stands beside it."""
+PLAIN_ZOOM = 0.35
+"""Below it boxes and links are plain rectangles: round corners could not be told from others."""
 FRAME_X = 2.5
 KIND_SHARE = {
     OpKind.MATMUL: 0.85,
@@ -96,6 +98,9 @@ def draw_chain(
     places = layout.places_in(top - HULL_PX, bottom, len(picture.rows))
     _draw_frames(painter, layout, picture, theme)
     _draw_hulls(painter, layout, picture, theme, (top, bottom))
+    if marks.zoom < PLAIN_ZOOM:
+        _draw_plain(painter, layout, picture, theme, marks, places)
+        return
     is_written = is_legible(FACE[0], marks.zoom)
     if picture.rows and is_written:
         _draw_end(painter, layout.op_rect(0), picture.rows[0].side_inputs, theme, "read")
@@ -117,6 +122,37 @@ def draw_chain(
                 _draw_side(painter, layout.link_rect(i), layout.pill(i), sides, theme)
     for i in places:
         _draw_box(painter, layout, picture, i, theme, marks)
+
+
+def _draw_plain(
+    painter: QPainter,
+    layout: Layout,
+    picture: ChainPicture,
+    theme: Theme,
+    marks: Marks,
+    places: range,
+) -> None:
+    """A thousand ops at once: a rectangle for each box, a slimmer one for each link."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+    faces = {kind: kind_color(kind, theme) for kind in OpKind}
+    lit, folded = theme.color("compute"), theme.color("plain")
+    broken, fused, apart = (theme.color(name) for name in ("warning", "fused", "line"))
+    for i in places:
+        row = picture.rows[i]
+        is_active = any(op.name in marks.active for op in row.ops)
+        is_lit = is_active or marks.hovered == Stop("op", i)
+        face = folded if row.folded else faces[row.op.kind]
+        painter.fillRect(layout.op_rect(i), lit if is_lit else face)
+        if i < len(picture.links):
+            link = picture.links[i]
+            ink = broken if link.graph_break else fused if link.is_fused else apart
+            painter.fillRect(layout.pill(i), ink)
+    for side in picture.side_links:
+        if side.below >= places.start and side.top < places.stop:
+            start, end = layout.side_ends(side.top, side.below)
+            x = layout.lane_x(side.lane)
+            ink = fused if side.link.is_fused else apart
+            painter.fillRect(QRectF(x - 2, start.y(), 4, end.y() - start.y()), ink)
 
 
 def _draw_frames(painter: QPainter, layout: Layout, picture: ChainPicture, theme: Theme) -> None:

@@ -79,8 +79,8 @@ class GraphScroll(QScrollArea):
 
     def fit(self) -> None:
         """Show the whole graph, also once it or the window has another size."""
-        self._take_zoom(self._view.fitting_zoom, QPointF())
         self._is_fitted = True
+        self._take_zoom(self._view.fitting_zoom, QPointF())
 
     def step(self, n_steps: float) -> None:
         """Zoom in by steps, or out where there are less than none."""
@@ -125,15 +125,6 @@ class GraphScroll(QScrollArea):
         self._place_overview()
 
     @override
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            notches = event.angleDelta().y() / NOTCH
-            self.set_zoom(self.zoom * STEP**notches, event.position())
-            event.accept()
-        else:
-            super().wheelEvent(event)
-
-    @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
         is_control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         if not is_control and event.key() == Qt.Key.Key_F:
@@ -149,9 +140,17 @@ class GraphScroll(QScrollArea):
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        control = Qt.KeyboardModifier.ControlModifier
+        if isinstance(event, QWheelEvent) and event.modifiers() & control:
+            notches = event.angleDelta().y() / NOTCH
+            # Without rounding: what is under the pointer would drift.
+            about = event.position() + QPointF(self._view.pos())
+            self.set_zoom(self.zoom * STEP**notches, about)
+            event.accept()
+            return True
         if isinstance(event, QNativeGestureEvent) and _is_zoom(event):
-            about = self._view.mapTo(self.viewport(), event.position().toPoint())
-            self.set_zoom(self.zoom * (1 + event.value()), QPointF(about))
+            about = event.position() + QPointF(self._view.pos())
+            self.set_zoom(self.zoom * (1 + event.value()), about)
             return True
         return super().eventFilter(watched, event)
 
@@ -194,6 +193,11 @@ class GraphScroll(QScrollArea):
         is_long = self._view.height_now > OVERVIEW_FROM * self.viewport().height()
         if is_long is self.overview.isHidden():
             self.overview.setVisible(is_long)
+            policy = Qt.ScrollBarPolicy
+            # The overview is a scroll bar that says more.
+            self.setVerticalScrollBarPolicy(
+                policy.ScrollBarAlwaysOff if is_long else policy.ScrollBarAsNeeded
+            )
             self.setViewportMargins(0, 0, WIDTH_PX + 2 if is_long else 0, 0)
         self._place_overview()
         self._show_seen()
