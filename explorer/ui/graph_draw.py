@@ -202,7 +202,7 @@ def _draw_hulls(
 def _op_notes(picture: ChainPicture, place: int) -> tuple[str, str]:
     row = picture.rows[place]
     if row.folded:
-        return fold_notes(row, picture)
+        return fold_notes(row)
     # Own code has no words of ours: the line that an op comes from says most.
     flops = format_flops(row.op.flops) if row.op.flops else ""
     return row.op.detail or row.op.source_place or "", flops

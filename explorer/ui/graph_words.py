@@ -42,9 +42,9 @@ def link_lines(link: Link, memory: str, preview: Preview | None) -> str:
     return "\n".join(lines)
 
 
-def fold_notes(row: OpRow, picture: ChainPicture) -> tuple[str, str]:
+def fold_notes(row: OpRow) -> tuple[str, str]:
     """How many ops a folded part holds, and the bytes of the kernels that begin in it."""
-    return f"{len(row.ops)} ops", f"{format_bytes(row.n_bytes)} {picture.pedigree.value}"
+    return f"{len(row.ops)} ops", format_bytes(row.n_bytes)
 
 
 def op_sentence(picture: ChainPicture, place: int) -> str:
@@ -64,10 +64,10 @@ def op_sentence(picture: ChainPicture, place: int) -> str:
 
 
 def _part_sentence(picture: ChainPicture, row: OpRow) -> str:
-    n_ops, n_bytes = fold_notes(row, picture)
+    n_ops, n_bytes = fold_notes(row)
     lines = [
         f"{row.name}, folded: {n_ops}, {row.ops[0].name} to {row.ops[-1].name}",
-        f"{n_bytes}: what the kernels read and write that begin here",
+        f"{n_bytes} {picture.pedigree.value}: what the kernels read and write that begin here",
         format_flops(sum(op.flops for op in row.ops)),
     ]
     if row.launches:

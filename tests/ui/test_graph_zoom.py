@@ -4,7 +4,7 @@ import time
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QImage, QPainter, QWheelEvent
+from PySide6.QtGui import QImage, QNativeGestureEvent, QPainter, QPointingDevice, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -65,6 +65,16 @@ def test_zoom_stays_between_all_of_it_and_200_percent(panel: GraphPanel) -> None
     wheel(panel, QPoint(50, 50), -40)
     assert panel.view.height() == panel.sight.viewport().height()
     assert panel.view.zoom < 0.5
+
+
+def test_a_pinch_zooms(panel: GraphPanel) -> None:
+    view, at = panel.view, QPointF(80, 60)
+    event = QNativeGestureEvent(
+        Qt.NativeGestureType.ZoomNativeGesture, QPointingDevice.primaryPointingDevice(), 2,
+        at, at, QPointF(view.mapToGlobal(at.toPoint())), 0.5, QPointF(),
+    )  # fmt: skip
+    QApplication.sendEvent(view, event)
+    assert view.zoom == 1.5
 
 
 def test_keys_zoom_and_go_back(panel: GraphPanel) -> None:
