@@ -185,6 +185,8 @@ def paint_graph(painter: QPainter, rect: QRectF, shot: Shot) -> None:
         view = GraphView()
         view.set_theme(shot.theme)
         view.set_picture(picture, run.device.memory_name)
+        # Nobody can open a box of a picture.
+        view.fold_all(False)
         view.resize(round(inner.width()), round(inner.height()))
         render_widget(painter, inner, view, sheet=shot.theme)
     if len(runs) > columns:
