@@ -1,5 +1,6 @@
 """Which ops eager calls carry out: by the line of the code that made them, and their operator."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from explorer.engine.measure.backward_origins import ops_in_order
@@ -19,19 +20,50 @@ def eager_ops(calls: Sequence[RecordedCall], prepared: Prepared) -> list[tuple[s
     taken: dict[str, int] = {}
     forward = [each for each in prepared.nodes if not each.is_backward]
     found |= _ops_of_other_operators(calls, forward, found)
+    run = {(call.source_file, call.source_line) for call in calls}
+    other = [each for each in forward if (each.source_file, each.source_line) not in run]
     back: list[int] = []
     for place, call in enumerate(calls):
         if place in found or call.kind is not CallKind.ATEN or call.module is not None:
             continue
         if call.is_backward:
             back.append(place)
-        elif (op := _eager_op(call, forward, taken)) is not None:
+        elif (op := _eager_op(call, forward, other or forward, taken)) is not None:
             found[place] = op
     told = set(found.values())
     backward = [c for c in prepared.nodes if c.is_backward and c.op not in told]
     ops = ops_in_order([calls[place] for place in back], backward)
     found |= {place: op for place, op in zip(back, ops, strict=True) if op is not None}
+    found |= _traded(calls, found, prepared)
     return [(found[place],) if place in found else () for place in range(len(calls))]
+
+
+def _traded(
+    calls: Sequence[RecordedCall], found: Mapping[int, str], prepared: Prepared
+) -> dict[int, str]:
+    """The ops of calls of the backward pass that make a result of another one's size.
+
+    Another way to write the chain takes gradients in another order: that of a sum with a matmul
+    begins with the matmul's first factor.
+    """
+    sizes = {
+        op.name: {math.prod(prepared.graph.tensor(tensor).shape) for tensor in op.writes}
+        for op in prepared.graph.ops
+    }
+
+    def fits(place: int, op: str) -> bool:
+        written = {math.prod(t.use.shape) for t in calls[place].touches if t.is_write}
+        return not written or bool(written & sizes[op])
+
+    wrong = [p for p, op in found.items() if calls[p].is_backward and not fits(p, op)]
+    traded: dict[int, str] = {}
+    for place in wrong:
+        alike = [other for other in wrong if calls[other].name == calls[place].name]
+        fitting = {found[other] for other in alike if fits(place, found[other])}
+        if len(fitting) == 1:
+            traded[place] = fitting.pop()
+    is_whole = sorted(traded.values()) == sorted(found[place] for place in traded)
+    return traded if is_whole else {}
 
 
 def _dropout_ops(calls: Sequence[RecordedCall], prepared: Prepared) -> dict[int, str]:
@@ -75,15 +107,20 @@ def _ops_of_other_operators(
 
 
 def _eager_op(
-    call: RecordedCall, captured: Sequence[CapturedNode], taken: dict[str, int]
+    call: RecordedCall,
+    captured: Sequence[CapturedNode],
+    other: Sequence[CapturedNode],
+    taken: dict[str, int],
 ) -> str | None:
+    """The op of a call; ``other`` are those that a line which was not captured may carry out."""
     operator = operator_of(call.name)
     called = (call.source_file, call.source_line)
     candidates = [c for c in captured if (c.source_file, c.source_line) == called]
     if call.source_line is not None and len(candidates) == 1:
         return candidates[0].op
-    # Code that is not the chain's own, such as another way to write it, has lines of its own.
-    same = [c for c in candidates or captured if operator_of(c.aten) == operator]
+    # Code that is not the chain's own, such as another way to write it, has lines of its own. It
+    # stands for lines that do not run.
+    same = [c for c in candidates or other if operator_of(c.aten) == operator]
     if not same:
         return None
     # The n-th call of an operator is the n-th op of that kind; further calls help the last.

@@ -84,11 +84,13 @@ class NestNotes:
     """One loop nest of a C++ function: the nodes it computes, and bytes by buffer name.
 
     ``bytes_read`` leaves out what the nest itself makes; both hold buffers in memory only.
+    ``loops`` are the sizes of those that compute a buffer, as the compiler spells them.
     """
 
     nodes: tuple[str, ...]
     bytes_read: dict[str, int]
     bytes_written: dict[str, int]
+    loops: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,6 +309,7 @@ def _nest(nodes: list[Any]) -> NestNotes:
     made = {name for node in nodes for name in node.get_buffer_names()}
     read: dict[str, int] = {}
     written: dict[str, int] = {}
+    loops: dict[str, str] = {}
     origins: dict[str, None] = {}
     for node in nodes:
         reads = node.get_read_write_buffer_accesses(include_reads=True, include_writes=False)
@@ -318,9 +321,10 @@ def _nest(nodes: list[Any]) -> NestNotes:
         for name, n_bytes in writes.items():
             real = real_names.get(name, name)
             written[real] = max(written.get(real, 0), int(n_bytes))
+            loops[real] = str(node.group[1])
         if node.node is not None:
             origins.update(dict.fromkeys(origin.name for origin in node.node.origins))
-    return NestNotes(nodes=tuple(origins), bytes_read=read, bytes_written=written)
+    return NestNotes(nodes=tuple(origins), bytes_read=read, bytes_written=written, loops=loops)
 
 
 def _pointers(arguments: Any) -> dict[str, str]:
@@ -335,10 +339,20 @@ def _pointers(arguments: Any) -> dict[str, str]:
 
 
 def _in_memory(nest: NestNotes, pointers: dict[str, str]) -> NestNotes:
+    """The nest with what it moves.
+
+    A value that another one takes the place of within the same loops never leaves registers.
+    """
+    last = {(pointers.get(name), nest.loops.get(name)): name for name in nest.bytes_written}
     return NestNotes(
         nodes=nest.nodes,
         bytes_read={name: n for name, n in nest.bytes_read.items() if name in pointers},
-        bytes_written={name: n for name, n in nest.bytes_written.items() if name in pointers},
+        bytes_written={
+            name: n
+            for name, n in nest.bytes_written.items()
+            if name in pointers and last[pointers[name], nest.loops.get(name)] == name
+        },
+        loops=nest.loops,
     )
 
 
