@@ -112,6 +112,17 @@ def test_code_of_another_place_goes_by_the_operator() -> None:
     assert eager_ops(*calls) == [("mul",), ("softmax",)]
 
 
+def test_code_of_another_place_stands_for_lines_that_do_not_run() -> None:
+    """Line 7 runs as it is written, so that a factor elsewhere is neither of its products."""
+    calls = (
+        aten("aten.mul.Tensor", 7),
+        aten("aten.mul.Tensor", 7),
+        aten("aten.mul.Scalar", 700),
+        aten("aten._softmax.default", 700),
+    )
+    assert eager_ops(*calls) == [("mul",), ("mul2",), (), ("softmax",)]
+
+
 def test_what_cannot_be_told_stays_empty() -> None:
     assert eager_ops(aten("aten.clone.default", None)) == [()]
 
