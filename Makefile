@@ -7,6 +7,9 @@ ARGS ?=
 # Extra arguments for pytest: make test PYTEST_ARGS="-k playback -x"
 PYTEST_ARGS ?=
 
+# A file's tests stay together, so that what they share is made once. PARALLEL= for a debugger.
+PARALLEL ?= -n auto --maxprocesses=4 --dist=loadfile
+
 # Set before the first import of torch, triton or Qt.
 TEST_ENV := TRITON_INTERPRET=1 QT_QPA_PLATFORM=offscreen
 
@@ -24,12 +27,12 @@ setup:  ## set up .venv with what the checks need
 	@$(PYTHON) -m tools.setup_environment --dev
 
 test: lint  ## every check that needs neither a GPU nor minutes
-	$(TEST_ENV) $(BIN)/python -m pytest -m "not gpu and not slow" $(PYTEST_ARGS)
+	$(TEST_ENV) $(BIN)/python -m pytest -m "not gpu and not slow" $(PARALLEL) $(PYTEST_ARGS)
 
 # A set-up from nothing takes minutes; only then does a silent test look hung.
 test-slow:  ## the checks that take minutes
 	@$(PYTHON) -m tools.setup_environment --dev --modules
-	$(TEST_ENV) $(BIN)/python -m pytest -m "slow and not gpu" -o faulthandler_timeout=1200 $(PYTEST_ARGS)
+	$(TEST_ENV) $(BIN)/python -m pytest -m "slow and not gpu" $(PARALLEL) -o faulthandler_timeout=1200 $(PYTEST_ARGS)
 
 # No set-up and no .venv: the machine's own torch is what gets tested (PYTHON=python3).
 test-gpu:  ## the checks that need an NVIDIA GPU, with PYTHON's own torch
