@@ -16,7 +16,7 @@ from explorer.chains.descriptor import OpName
 from explorer.engine.chain_functions.base import DTYPE_NAMES
 from explorer.engine.joint import place_of
 from explorer.engine.module_paths import module_path
-from explorer.engine.op_facts import flops_of, is_view, kind_of_node, reads_nothing
+from explorer.engine.op_facts import flops_of, is_view, kind_of_node, nodes_read
 from explorer.engine.prepared import CapturedNode
 from explorer.engine.tensor_parts import parts_read, reachable_bytes
 from explorer.model.errors import ExplorerError
@@ -116,8 +116,7 @@ class GraphBuilder:
             )
         kind = kind_of_node(node)
         source = self._source(node)
-        arguments = [] if reads_nothing(node.target) else node.all_input_nodes
-        held = [(argument, self.tensors[self._tensor_of(argument)]) for argument in arguments]
+        held = [(each, self.tensors[self._tensor_of(each)]) for each in nodes_read(node)]
         reads = tuple(dict.fromkeys(tensor.id for _, tensor in held))
         writes = self._results(node, name, kind, result_names)
         self.ops.append(

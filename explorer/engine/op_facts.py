@@ -30,6 +30,12 @@ _FILLS = frozenset((
     *("new_zeros", "new_ones", "new_full"),
 ))  # fmt: skip
 """They take at most the shape and dtype of a tensor, and read nothing of it."""
+_SHAPES_ONLY = {
+    "native_layer_norm_backward": "bias",
+    "nll_loss_backward": "self",
+    "nll_loss2d_backward": "self",
+}
+"""By operator, the argument of which it takes the shape alone."""
 _PICKS = frozenset(("gather", "index", "index_select", "embedding", "take"))
 """Of their first tensor they read as many elements as they hand out."""
 _PUTS = {"scatter_": 2, "scatter_add_": 2, "put_": 1, "index_add_": 3}
@@ -130,6 +136,24 @@ def is_view(target: Any) -> bool:
 def reads_nothing(target: Any) -> bool:
     """Whether the operator looks at a tensor's shape at most, and fills a new one."""
     return name_of(target) in _FILLS
+
+
+def takes_shape_only(target: Any, argument: str) -> bool:
+    """Whether the operator reads no element of the argument of that name."""
+    return reads_nothing(target) or _SHAPES_ONLY.get(name_of(target)) == argument
+
+
+def nodes_read(node: torch.fx.Node) -> list[torch.fx.Node]:
+    """The nodes whose elements a node reads, in order, each once."""
+    if reads_nothing(node.target):
+        return []
+    unread = _SHAPES_ONLY.get(name_of(node.target))
+    if unread is None or not isinstance(node.target, torch._ops.OpOverload):
+        return node.all_input_nodes
+    names = [argument.name for argument in node.target._schema.arguments]
+    given = dict(zip(names, node.args, strict=False)) | node.kwargs
+    read = [value for name, value in given.items() if name != unread]
+    return [each for each in node.all_input_nodes if each in read]
 
 
 def picks(target: Any) -> bool:

@@ -180,8 +180,7 @@ def _differences(kernel: PlannedKernel, carrying: Sequence[Launch], kind: OpKind
         same = [a for each in carrying for a in each.accesses if a.tensor == access.tensor]
         read = sum(a.bytes_read for a in same)
         written = sum(a.bytes_written for a in same)
-        # Not read at all is what only says a shape, as the bias in the gradient of layer norm.
-        if written != access.bytes_written or 0 < read < access.bytes_read:
+        if written != access.bytes_written or read < access.bytes_read:
             yield said
     largest = max(access.bytes_read + access.bytes_written for access in kernel.accesses)
     if any(

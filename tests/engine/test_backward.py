@@ -268,21 +268,11 @@ def test_a_plan_that_names_an_op_of_no_pass_is_refused() -> None:
         strategy.check_ops(pick.chain, pick.parameters, pick.captured.graph)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("spec", ["compile", "plan:each", "plan:all"])
-@pytest.mark.parametrize("chain", TRAINED)
-def test_compiled_gradients_are_right_and_launches_have_their_ops(chain: str, spec: str) -> None:
-    pick = chosen(chain)
-    prepared = make_ready(pick, seed=0)
-    compared = Comparison(prepared, pick.code)
-    compared.measure_eager(whole=True)
-    record = recorded(prepared, spec)
-    ops = {op.name for op in prepared.graph.ops}
-    assert {op for launch in record.launches for op in launch.ops} == ops
-    outputs = {t.id for t in prepared.graph.tensors if t.role is TensorRole.OUTPUT}
-    assert {tensor.id for tensor in record.tensors} >= outputs
-    assert compared.judge(compared.errors(find_strategy(spec)), ()).passed
-    assert record.warnings == ()
+def test_a_value_that_another_takes_the_place_of_in_a_loop_is_not_stored() -> None:
+    """The tanh of GELU's gradient shares its buffer with the result, and stays in registers."""
+    record = recorded(ready("bias-gelu"), "plan:each")
+    [gradient] = [launch for launch in record.launches if launch.ops == ("d_gelu",)]
+    assert bytes_of((gradient,)) == [(2 * WHOLE, WHOLE)]
 
 
 @pytest.mark.slow

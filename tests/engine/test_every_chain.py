@@ -61,7 +61,7 @@ def test_every_trained_chain_runs_in_both_directions(
 ) -> None:
     offered = available(engine, case, BOTH)
     assert {"eager", "compile"} <= set(offered)
-    made = runs(engine, case, [*offered, "plan:each"], BOTH)
+    made = runs(engine, case, [*offered, "plan:each", "plan:all"], BOTH)
     check(*made)
     assert {run.chain.direction for run in made} == {BOTH}
     check_recorded(made, tmp_path / "runs.kx")

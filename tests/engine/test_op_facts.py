@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - the name everyone knows it by
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from explorer.engine.op_facts import flops_of, is_view, kind_of, picks, reads_nothing
+from explorer.engine.op_facts import flops_of, is_view, kind_of, nodes_read, picks, reads_nothing
 from explorer.model.opgraph import OpKind
 
 ATEN = torch.ops.aten
@@ -151,6 +151,28 @@ def test_an_operator_of_training(
     node = backward_of(function, X)[name]
     assert kind_of(node.target) is kind
     assert flops_of(node) == flops
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "read"),
+    [
+        # Gradient, input, mean, reciprocal deviation and weight; of the bias the shape alone.
+        (
+            lambda x: F.layer_norm(x, (8,), torch.ones(8), torch.zeros(8)),
+            "native_layer_norm_backward",
+            (0, 1, 3, 4, 5),
+        ),
+        # Gradient, index and how many there are; the values that were picked from are not.
+        (lambda x: F.nll_loss(x, index()[:, 0]), "nll_loss_backward", (0, 2, 6)),
+        (torch.sigmoid, "sigmoid_backward", (0, 1)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_argument_of_which_the_shape_is_taken_is_not_read(
+    function: Callable[..., torch.Tensor], name: str, read: tuple[int, ...]
+) -> None:
+    node = backward_of(function, X)[name]
+    assert nodes_read(node) == [node.args[place] for place in read]
 
 
 def test_fused_attention_counts_its_matmuls() -> None:

@@ -14,7 +14,7 @@ import torch
 from explorer.engine.chain_functions.base import DTYPE_NAMES
 from explorer.engine.measure.generated import Pointer
 from explorer.engine.measure.triton_code import PointerUse
-from explorer.engine.op_facts import is_view, picks, puts, reads_nothing
+from explorer.engine.op_facts import is_view, picks, puts, takes_shape_only
 
 _OVERWRITING = {
     "bernoulli_", "cauchy_", "copy_", "exponential_", "fill_", "geometric_", "log_normal_",
@@ -191,7 +191,8 @@ def aten_touches(
             use = use_of(tensor)
             n_bytes = _part_reached(operator, arguments, result, use) if place == 0 else None
             identity = (use.storage, tensor.data_ptr(), use.shape, tuple(tensor.stride()))
-            if not (overwrites or reads_nothing(operator) or identity in seen):
+            unread = overwrites or takes_shape_only(operator, declared.name)
+            if not (unread or identity in seen):
                 seen.add(identity)
                 reads.append(Touch(use=use, is_write=False, n_bytes=n_bytes))
             if is_written:
