@@ -276,8 +276,10 @@ def _write_box(
     else:
         used = draw_text(painter, inner, LEFT, name, font(NAME_PX, 600), theme.color("text"))
         rest = inner.adjusted(used + 10, 0, 0, 0)
-        taken = draw_text(painter, rest, RIGHT, flops, font(NOTE_PX), theme.color("muted"))
-        rest.setRight(rest.right() - taken - 10)
+        # Half a number says less than none.
+        if text_width(flops, font(NOTE_PX)) <= rest.width():
+            taken = draw_text(painter, rest, RIGHT, flops, font(NOTE_PX), theme.color("muted"))
+            rest.setRight(rest.right() - taken - 10)
         draw_text(painter, rest, LEFT, detail, font(13), theme.color("muted"))
 
 
@@ -313,9 +315,11 @@ def _draw_end(
 
 
 def _sides_text(sides: tuple[SideInput, ...], width: float) -> str:
-    """Names and bytes, the bytes alone of many names where there is no room for all."""
+    """Names and bytes, or as much of them as there is room for: a number stands whole or not."""
     n_bytes = format_bytes(sum(side.n_bytes for side in sides))
-    text = f"{', '.join(side.name for side in sides)} · {n_bytes}"
-    if len(sides) > 1 and text_width(text, font(12.5, 600)) > width:
-        return f"{len(sides)} inputs · {n_bytes}" if width > 90 else n_bytes
-    return text
+    forms = [f"{', '.join(side.name for side in sides)} · {n_bytes}"]
+    if len(sides) > 1:
+        forms.append(f"{len(sides)} inputs · {n_bytes}")
+    forms.append(n_bytes)
+    face = font(12.5, 600)
+    return next((form for form in forms if text_width(form, face) <= width), "")

@@ -224,7 +224,10 @@ def _draw_why(painter: QPainter, room: QRectF, theme: Theme) -> None:
 
 
 def _fitting(text: str, width: float, link: Link | None = None) -> str:
-    """As much of the words as fits, rather without their beginning than without the bytes."""
+    """As much of the words as fits, rather without their beginning than without the bytes.
+
+    Nothing where the bytes would be cut.
+    """
     face = font(*FACE)
     parts = text.split(" · ")
     forms = [text, " · ".join(parts[1:]) if len(parts) > 2 else "", parts[-1]]
@@ -234,4 +237,6 @@ def _fitting(text: str, width: float, link: Link | None = None) -> str:
         forms[1] = f"{parts[0]} · {format_bytes(link.n_bytes)}" if len(parts) > 2 else ""
     elif link.is_fused and len(parts) == 2:
         forms[-1] = parts[0]
-    return next((form for form in forms if form and text_width(form, face) <= width), forms[-1])
+    is_number = link is not None and link.state is LinkState.THROUGH_MEMORY
+    least = "" if is_number else forms[-1]
+    return next((form for form in forms if form and text_width(form, face) <= width), least)
