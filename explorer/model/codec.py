@@ -6,6 +6,7 @@ field) and lenient in one point: a field it does not know, written by a later re
 """
 
 import dataclasses
+import functools
 import math
 import types
 import typing
@@ -96,16 +97,25 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}…"
 
 
+@functools.cache
+def _parts(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+    """What an annotation is made of: looked up once, since a file holds thousands of values."""
+    return typing.get_origin(annotation), typing.get_args(annotation)
+
+
 def _decode(annotation: Any, data: object, where: str) -> Any:
-    origin = typing.get_origin(annotation)
+    # Most values are text or numbers within their range.
+    if annotation is str and type(data) is str:
+        return data
+    origin, items = _parts(annotation)
     if origin in (types.UnionType, typing.Union):
-        return _decode_union(typing.get_args(annotation), data, where)
+        return _decode_union(items, data, where)
     if origin is tuple:
-        return _decode_tuple(typing.get_args(annotation), data, where)
+        return _decode_tuple(items, data, where)
     if origin is dict:
         if not isinstance(data, dict):
             raise DecodeError(f"{where} should be an object, not {_kind(data)}")
-        item = typing.get_args(annotation)[1]
+        item = items[1]
         return {
             str(key): _decode(item, value, f"{where}.{_cut(str(key))}")
             for key, value in data.items()
@@ -163,11 +173,11 @@ def _decode_tuple(items: tuple[Any, ...], data: object, where: str) -> tuple[Any
 def _decode_union(options: tuple[Any, ...], data: object, where: str) -> Any:
     if data is None and type(None) in options:
         return None
+    ordered = [option for option in options if option is not type(None)]
+    if len(ordered) == 1:
+        return _decode(ordered[0], data, where)
     # An int field of a union keeps its ints: try the exact type before float takes it.
-    ordered = sorted(
-        (option for option in options if option is not type(None)),
-        key=lambda option: option is not type(data),
-    )
+    ordered.sort(key=lambda option: option is not type(data))
     faults = []
     for option in ordered:
         try:

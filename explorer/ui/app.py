@@ -3,9 +3,10 @@
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
@@ -18,6 +19,9 @@ from explorer.ui.settings import Settings, settings_path
 from explorer.ui.store import Store
 from explorer.ui.worker_process import WorkerProcess
 from explorer.worker.client import worker_command, worker_environment
+
+if TYPE_CHECKING:
+    from explorer.model.run import Run
 
 SHIPPED_RECORDING = "attention-h200.kx"
 SCENE, DETAILS, PLOT = (
@@ -117,8 +121,17 @@ class Opening(QObject):
                 self._open(path, is_asked_for=False)
 
     def _open(self, path: Path, *, is_asked_for: bool = True) -> None:
-        if not self._window.files.open_recording(path, is_asked_for=is_asked_for):
+        runs = self._window.files.read_recording(path)
+        if runs:
+            # In a later turn, for clicks to get in between.
+            self._window.turns.soon(
+                "recording", lambda: self._show(path, runs, is_asked_for=is_asked_for)
+            )
+
+    def _show(self, path: Path, runs: "Sequence[Run]", *, is_asked_for: bool) -> None:
+        if self._store.state.runs and not is_asked_for:
             return
+        self._window.files.show_recording(path, runs, is_asked_for=is_asked_for)
         from explorer.ui.export_views import choose_shown, telling_moment_us
 
         items = self._store.state.runs

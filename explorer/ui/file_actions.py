@@ -52,14 +52,26 @@ class FileActions(QObject):
         Returns:
             False, after telling why, if it cannot be opened.
         """
+        runs = self.read_recording(path)
+        if runs:
+            self.show_recording(path, runs, is_asked_for=is_asked_for)
+        return bool(runs)
+
+    def read_recording(self, path: Path) -> "tuple[Run, ...]":
+        """A recording's runs; none, after telling why, if it cannot be opened."""
         try:
             runs = load_recording(path)
         except ExplorerError as error:
             self._store.tell(str(error))
-            return False
+            return ()
         if not runs:
             self._store.tell(f"{path.name} holds no runs.")
-            return False
+        return runs
+
+    def show_recording(
+        self, path: Path, runs: "Sequence[Run]", *, is_asked_for: bool = True
+    ) -> None:
+        """What `open_recording` does with runs that were read."""
         self._store.dismiss_notice()
         self._store.add_runs(runs, recorded_in=path.name)
         pair = telling_pair(self._store.state, variants_among(runs))
@@ -68,7 +80,6 @@ class FileActions(QObject):
             self._store.compare_run(pair[1])
         if is_asked_for:
             self._take_up()
-        return True
 
     def _take_up(self) -> None:
         """Have the next run be of what is looked at now, in the sizes that suit the device.

@@ -68,9 +68,10 @@ def open_window(
 
 
 def test_without_a_gpu_the_shipped_recording_is_shown_as_recorded(
-    store: Store, open_window: Callable[..., Opening]
+    store: Store, open_window: Callable[..., Opening], qtbot: QtBot
 ) -> None:
     open_window().begin()
+    qtbot.waitUntil(lambda: bool(store.state.runs))
     shown = store.state.shown_run
     assert shown is not None
     assert shown.recorded_in == SHIPPED
@@ -90,23 +91,25 @@ def test_with_a_gpu_nothing_is_opened_for_the_user(
 
 
 def test_a_driver_without_a_gpu_is_found_out_by_the_worker(
-    store: Store, open_window: Callable[..., Opening]
+    store: Store, open_window: Callable[..., Opening], qtbot: QtBot
 ) -> None:
     opening = open_window(gpu_node=True)
     opening.begin()
     assert store.state.runs == ()
     store.set_abilities(ABILITIES)
+    qtbot.waitUntil(lambda: bool(store.state.runs))
     assert store.state.shown == "compile"
 
 
 def test_the_recording_asked_for_comes_first(
-    store: Store, open_window: Callable[..., Opening], tmp_path: Path
+    store: Store, open_window: Callable[..., Opening], tmp_path: Path, qtbot: QtBot
 ) -> None:
     path = tmp_path / "mine.kx"
     save_recording(path, [cpu_attention()])
     opening = open_window(path)
     opening.begin()
     store.set_abilities(ABILITIES)
+    qtbot.waitUntil(lambda: bool(store.state.runs))
     assert [item.recorded_in for item in store.state.runs] == ["mine.kx"]
 
 
