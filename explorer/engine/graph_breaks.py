@@ -5,18 +5,16 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import torch
 
+from explorer.engine.trace_log import hearing
 from explorer.model.opgraph import GraphBreak
 
 INSTALLED = ("site-packages", "dist-packages")
 """Folders of packages; they lie within Python's own."""
 _TORCH, _PYTHON = Path(torch.__file__).parent, Path(logging.__file__).parents[1]
 _PROGRAM = Path(__file__).parents[1]
-TRACE = "torch.__trace"
-"""The log in which torch tells tools what it compiles."""
 _BREAK = "dynamo_graph_break_reason"
 _FRAME = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+), in ')
 _WHERE = re.compile(r"Graph break in user code at (?P<file>.+):(?P<line>\d+)")
@@ -62,24 +60,6 @@ def is_users(file: str) -> bool:
     return is_installed or not path.is_relative_to(_PYTHON)
 
 
-class _Listener(logging.Handler):
-    def __init__(self, is_users: Callable[[str], bool]) -> None:
-        super().__init__()
-        self.found: list[GraphBreak] = []
-        self._is_users = is_users
-
-    def emit(self, record: logging.LogRecord) -> None:
-        metadata: dict[str, Any] = getattr(record, "metadata", {})
-        payload = getattr(record, "payload", None)
-        if metadata.get("artifact", {}).get("name") != _BREAK or not isinstance(payload, str):
-            return
-        found = read_break(payload, self._is_users)
-        # One place may fail in two ways, as when Dynamo cannot even go on behind it.
-        known = {each.place or each.reason for each in self.found}
-        if (found.place or found.reason) not in known:
-            self.found.append(found)
-
-
 @contextmanager
 def watching_breaks(is_users: Callable[[str], bool]) -> Iterator[list[GraphBreak]]:
     """List the graph breaks of what is compiled inside the ``with`` block.
@@ -87,18 +67,17 @@ def watching_breaks(is_users: Callable[[str], bool]) -> Iterator[list[GraphBreak
     Args:
         is_users: Whether a file is the user's, whose line is told.
     """
-    listener = _Listener(is_users)
-    log = logging.getLogger(TRACE)
-    before, propagates = log.level, log.propagate
-    log.addHandler(listener)
-    log.setLevel(logging.DEBUG)
-    log.propagate = False
-    try:
-        yield listener.found
-    finally:
-        log.removeHandler(listener)
-        log.setLevel(before)
-        log.propagate = propagates
+    breaks: list[GraphBreak] = []
+
+    def hear(payload: str) -> None:
+        found = read_break(payload, is_users)
+        # One place may fail in two ways, as when Dynamo cannot even go on behind it.
+        known = {each.place or each.reason for each in breaks}
+        if (found.place or found.reason) not in known:
+            breaks.append(found)
+
+    with hearing(_BREAK, hear):
+        yield breaks
 
 
 def read_break(text: str, is_users: Callable[[str], bool]) -> GraphBreak:

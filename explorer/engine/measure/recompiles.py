@@ -5,46 +5,23 @@ few times torch leaves it uncompiled: what is measured then is not what the stra
 """
 
 import json
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
-from explorer.engine.graph_breaks import TRACE
+from explorer.engine.trace_log import hearing
 
 _RECOMPILED = "recompile_reasons"
 _COMMENT = re.compile(r"\s{2,}#.*", re.DOTALL)
 _NUMBER = re.compile(r"^\d+/\d+: ")
 
 
-class _Listener(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.guards: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        metadata: dict[str, Any] = getattr(record, "metadata", {})
-        payload = getattr(record, "payload", None)
-        if metadata.get("artifact", {}).get("name") == _RECOMPILED and isinstance(payload, str):
-            self.guards.append(_guard(payload))
-
-
 @contextmanager
 def watching_recompiles() -> Iterator[list[str]]:
     """List the guards that fail inside the ``with`` block: one for each time, as torch has it."""
-    listener = _Listener()
-    log = logging.getLogger(TRACE)
-    before, propagates = log.level, log.propagate
-    log.addHandler(listener)
-    log.setLevel(logging.DEBUG)
-    log.propagate = False
-    try:
-        yield listener.guards
-    finally:
-        log.removeHandler(listener)
-        log.setLevel(before)
-        log.propagate = propagates
+    guards: list[str] = []
+    with hearing(_RECOMPILED, lambda payload: guards.append(_guard(payload))):
+        yield guards
 
 
 def recompile_doubts(guards: Sequence[str]) -> tuple[str, ...]:
