@@ -78,17 +78,15 @@ def make_window(runs: Sequence["Run"], name: str, theme: str) -> tuple[MainWindo
     """The window as a user has it: a worker that is not started, the second run shown."""
     store = Store()
     store.set_theme(theme)
-    store.add_runs(runs, recorded_in=name)
+    session = Session(store, WorkerProcess(["true"], {}))
+    window = MainWindow(store, session)
+    if runs:
+        window.files.show_recording(Path(name), runs)
     items = drawn(store.state)
     if items:
         shown = items[min(1, len(items) - 1)]
         store.show_run(shown.key)
         store.set_playhead(telling_moment_us(shown.run) or 0.0)
-        # As an opened recording leaves it: the next run is of what is seen.
-        store.choose_chain(shown.run.chain.name)
-        store.set_direction(shown.run.chain.direction)
-    session = Session(store, WorkerProcess(["true"], {}))
-    window = MainWindow(store, session)
     store.set_worker(WorkerPhase.READY, "worker ready")
     return window, store
 

@@ -11,9 +11,8 @@ from explorer.engine.measuring import give_memory_back
 from explorer.engine.prepare import capture_chain
 from explorer.engine.session import Session
 from explorer.model.fusion import sweep_plans
-from explorer.model.messages import Reply, RunFinished, RunRequest
 from explorer.model.run import Run
-from explorer.model.strategies import plan_spec
+from tests.gpu.plans import measure
 from tests.gpu.scores import SCORES
 
 
@@ -46,14 +45,4 @@ def plans_of_scores(engine: Session) -> dict[str, Run]:
     device = torch.device("cuda:0")
     graph = capture_chain("attention-scores", SCORES, device).captured.graph
     plans = [plan.text for plan in sweep_plans(graph, "attention-scores")]
-    replies: list[Reply] = []
-    request = RunRequest(
-        chain="attention-scores",
-        parameters=dict(SCORES),
-        strategies=tuple(plan_spec(plan) for plan in plans),
-        device="cuda:0",
-        timing_s=0.1,
-        measure_ceilings=False,
-    )
-    engine.handle(request, replies.append)
-    return {r.run.strategy.option or "": r.run for r in replies if isinstance(r, RunFinished)}
+    return measure(engine, "attention-scores", plans, **SCORES)

@@ -21,30 +21,14 @@ from explorer.engine.prepare import capture_chain, prepare, without_memory
 from explorer.engine.session import Session
 from explorer.engine.strategies import find_strategy
 from explorer.model.legality import check
-from explorer.model.messages import Reply, RunFinished, RunRequest
-from explorer.model.run import Run, Scalar
+from explorer.model.run import Run
 from explorer.model.strategies import plan_spec
+from tests.gpu.plans import measure
 from tests.gpu.scores import SCORES
 
 pytestmark = pytest.mark.gpu
 
 GPU = torch.device("cuda:0")
-
-
-def measure(
-    engine: Session, chain: str, plans: Sequence[str], **settings: Scalar
-) -> dict[str, Run]:
-    replies: list[Reply] = []
-    request = RunRequest(
-        chain=chain,
-        parameters=settings,
-        strategies=tuple(plan_spec(plan) for plan in plans),
-        device="cuda:0",
-        timing_s=0.1,
-        measure_ceilings=False,
-    )
-    engine.handle(request, replies.append)
-    return {r.run.strategy.option or "": r.run for r in replies if isinstance(r, RunFinished)}
 
 
 def say(line: str) -> None:
