@@ -40,6 +40,9 @@ _PICKS = frozenset(("gather", "index", "index_select", "embedding", "take"))
 """Of their first tensor they read as many elements as they hand out."""
 _PUTS = {"scatter_": 2, "scatter_add_": 2, "put_": 1, "index_add_": 3}
 """Operators in place that reach only as many elements as the argument in that place has."""
+_ALLOCATING = ("empty", "new_empty")
+_REPOINTING = "set_"
+"""Has a tensor look at other memory, and touches neither."""
 _MOVES = frozenset((
     *_FILLS, *_PICKS,
     *("cat", "stack", "clone", "copy", "_to_copy", "lift_fresh_copy", "repeat", "fill", "flip"),
@@ -127,10 +130,17 @@ def is_view(target: Any) -> bool:
         return False
     if target in (_ATEN._unsafe_view.default, _ATEN.alias.default, _ATEN.detach.default):
         return True
+    if name_of(target) == _REPOINTING:
+        return True
     return any(
         result.alias_info is not None and not result.alias_info.is_write
         for result in target._schema.returns
     )
+
+
+def allocates(target: torch._ops.OpOverload) -> bool:
+    """Whether an operator takes memory and leaves it as it is."""
+    return target._schema.name.rpartition("::")[2].startswith(_ALLOCATING)
 
 
 def reads_nothing(target: Any) -> bool:

@@ -103,8 +103,13 @@ def test_other_dtypes_and_forms_are_exact(name: str, dtype: str, spec: str) -> N
 @pytest.mark.parametrize("spec", ["sdpa", "sdpa:flash", "sdpa:efficient", "sdpa:cudnn"])
 def test_attention_within_the_block_by_torchs_operator(spec: str, direction: Direction) -> None:
     prepared, record, accuracy = measured("decoder-block", spec, direction)
-    together = ("qk", "scale", "mask", "softmax", "pv")
-    assert together in [launch.ops for launch in record.launches], record.launches
+    together = {"qk", "scale", "mask", "softmax", "pv"}
+    # Memory-efficient attention lays the heads beside each other, where others are copied to be.
+    may_be_too = {"merge_heads"} if spec == "sdpa:efficient" else set()
+    told = [(launch.title, launch.kernel[:60], launch.ops) for launch in record.launches]
+    assert any(
+        together <= set(launch.ops) <= together | may_be_too for launch in record.launches
+    ), "\n".join(map(str, told))
     assert {op.name for op in prepared.graph.ops if not op.is_backward} <= {
         op for launch in record.launches for op in launch.ops
     }

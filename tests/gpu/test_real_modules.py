@@ -76,7 +76,7 @@ def check(runs: list[Run]) -> None:
         assert run.error is None, (spec, run.error)
         told = [(launch.title, launch.kernel[:60], launch.ops) for launch in run.launches]
         assert any(launch.ops for launch in run.launches), (spec, told, run.warnings)
-        assert run.accuracy is not None, (spec, run.warnings)
+        assert run.accuracy is not None, "\n".join((spec, *run.warnings))
         assert run.accuracy.passed, (spec, run.accuracy)
 
 

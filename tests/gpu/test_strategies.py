@@ -64,7 +64,7 @@ def measured(
         observation=observation if strategy.compiles else None,
         library=built.library,
     )
-    accuracy = comparison.judge(comparison.errors_as_built(built), ())
+    accuracy = comparison.judge(comparison.errors_as_built(built), (), built.rounding)
     built.close()
     return prepared, record, accuracy, built.backend
 

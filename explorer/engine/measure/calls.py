@@ -14,7 +14,7 @@ import torch
 from explorer.engine.chain_functions.base import DTYPE_NAMES
 from explorer.engine.measure.generated import Pointer
 from explorer.engine.measure.triton_code import PointerUse
-from explorer.engine.op_facts import is_view, picks, puts, takes_shape_only
+from explorer.engine.op_facts import allocates, is_view, picks, puts, takes_shape_only
 
 _OVERWRITING = {
     "bernoulli_", "cauchy_", "copy_", "exponential_", "fill_", "geometric_", "log_normal_",
@@ -27,7 +27,6 @@ _SPARED = {("_fused_adam_", "grads"), ("_fused_adamw_", "grads")}
 taken out of them, which no optimizer here asks for; counters saw no such bytes on an H200."""
 
 _SAME_OPERATOR = {"_safe_softmax": "_softmax"}
-_ALLOCATING = ("empty", "new_empty")
 _NOT_OPERATORS = {"profiler", "prim", "prims"}
 
 
@@ -47,6 +46,7 @@ class TensorUse:
 
     Attributes:
         storage: Address of its memory.
+        address: Where in it the view begins.
         shape: Sizes of the view that the call is given.
         dtype: By the name used on screen.
         n_bytes: Bytes its strides can reach.
@@ -54,6 +54,7 @@ class TensorUse:
     """
 
     storage: int
+    address: int
     shape: tuple[int, ...]
     dtype: str
     n_bytes: int
@@ -130,23 +131,18 @@ def packet_of(overload: str) -> str:
 
 def computes(operator: torch._ops.OpOverload) -> bool:
     """Whether an operator moves data: views, allocations and checks do not."""
-    name = operator._schema.name.rpartition("::")[2]
-    if operator.namespace in _NOT_OPERATORS or is_view(operator) or name.startswith(_ALLOCATING):
+    if operator.namespace in _NOT_OPERATORS or is_view(operator) or allocates(operator):
         return False
     arguments = operator._schema.arguments
     writes = any(a.alias_info is not None and a.alias_info.is_write for a in arguments)
     return writes or any("Tensor" in str(result.type) for result in operator._schema.returns)
 
 
-def allocates(operator: torch._ops.OpOverload) -> bool:
-    """Whether an operator takes memory and leaves it as it is."""
-    return operator._schema.name.rpartition("::")[2].startswith(_ALLOCATING)
-
-
 def use_of(tensor: torch.Tensor) -> TensorUse:
     """Describe a tensor."""
     return TensorUse(
         storage=tensor.untyped_storage().data_ptr(),
+        address=tensor.data_ptr(),
         shape=tuple(tensor.shape),
         dtype=DTYPE_NAMES.get(tensor.dtype, str(tensor.dtype).removeprefix("torch.")),
         n_bytes=reachable_bytes(tensor),
@@ -190,7 +186,7 @@ def aten_touches(
         for tensor in _tensors(given, device_type):
             use = use_of(tensor)
             n_bytes = _part_reached(operator, arguments, result, use) if place == 0 else None
-            identity = (use.storage, tensor.data_ptr(), use.shape, tuple(tensor.stride()))
+            identity = (use.storage, use.address, use.shape, tuple(tensor.stride()))
             unread = overwrites or takes_shape_only(operator, declared.name)
             if not (unread or identity in seen):
                 seen.add(identity)
@@ -206,7 +202,7 @@ def aten_touches(
                 known.add(use.storage)
                 argument = declared_result.name or None
                 writes.append(Touch(use=use, is_write=True, is_fresh=True, argument=argument))
-    return (*reads, *writes)
+    return (*_without_wholes(reads), *writes)
 
 
 def triton_touches(
@@ -290,6 +286,22 @@ def library_touches(
         if use.is_written
     ]
     return (*reads, *writes)
+
+
+def _without_wholes(reads: Sequence[Touch]) -> Iterator[Touch]:
+    """The reads without those of a buffer that is made up of others.
+
+    cuDNN is given the weights of an RNN one by one, and the buffer in which they lie.
+    """
+    in_order = sorted((touch.use for touch in reads), key=lambda use: use.address)
+    for touch in reads:
+        whole, reached = touch.use, touch.use.address
+        for part in in_order:
+            is_part = part.storage == whole.storage and part.n_bytes < whole.n_bytes
+            if is_part and part.address == reached:
+                reached += part.n_bytes
+        if reached != whole.address + whole.n_bytes or not whole.n_bytes:
+            yield touch
 
 
 def _part_reached(

@@ -45,14 +45,16 @@ def with_library_ops(
         elif named is not None:
             rest[call.is_backward].append(place)
     for is_backward, places in rest.items():
-        carried = {op for origin in found for op in origin.ops}
+        if is_backward or not library.by_kernel:
+            places[:] = _without_ops(calls, found, is_backward=is_backward)
+        carried = {
+            op for place, origin in enumerate(found) if place not in places for op in origin.ops
+        }
         left = tuple(
             op.name
             for op in prepared.graph.ops
             if op.is_backward is is_backward and op.name not in carried
         )
-        if is_backward or not library.by_kernel:
-            places[:] = _without_ops(calls, found, is_backward=is_backward)
         for place in places:
             found[place] = replace(found[place], ops=left)
     return tuple(found)

@@ -17,6 +17,7 @@ from explorer.engine.measure.provenance import (
     leaves_its_op,
 )
 from explorer.engine.prepared import Prepared
+from explorer.engine.regions import Regions
 from explorer.model.opgraph import Op
 from explorer.model.run import Access, LoopNest
 from explorer.model.tensor import Tensor, TensorRole
@@ -82,8 +83,10 @@ class _Namer:
     origins: Origins
     tensors: dict[str, Tensor] = field(default_factory=dict)
     held: dict[int, str] = field(default_factory=dict)
-    """Tensor id by address."""
+    """Tensor id by region."""
     inputs: set[int] = field(default_factory=set)
+    """The regions that the inputs lie in."""
+    regions: Regions = field(default_factory=Regions)
     written: set[str] = field(default_factory=set)
     """The graph's tensors that some launch has written to memory."""
 
@@ -95,8 +98,12 @@ class _Namer:
             if tensor is None:
                 tensor = _tensor(name, name, use, TensorRole.INPUT)
             self.tensors[tensor.id] = tensor
-            self.held[use.storage] = tensor.id
-            self.inputs.add(use.storage)
+            region = self.regions.add(use.storage, use.address)
+            self.held[region] = tensor.id
+            self.inputs.add(region)
+
+    def _region(self, touch: Touch) -> int:
+        return self.regions.of(touch.use.storage, touch.use.address)
 
     def accesses(
         self, call: RecordedCall, origin: CallOrigin, finished: set[str]
@@ -133,24 +140,25 @@ class _Namer:
         Inductor calls a pointer ``in_out`` too when the kernel itself made what it reads there.
         """
         is_both = touch.argument is not None and touch.argument.startswith("in_out_ptr")
-        return is_both and not touch.is_write and touch.use.storage not in self.held
+        return is_both and not touch.is_write and self._region(touch) not in self.held
 
     def _read_tensor(self, touch: Touch) -> str:
-        tensor = self.held.get(touch.use.storage)
+        region = self._region(touch)
+        tensor = self.held.get(region)
         if tensor is None:
             tensor = self._add("other", touch.use, TensorRole.WORKSPACE)
-            self.held[touch.use.storage] = tensor
+            self.held[region] = tensor
         return tensor
 
     def _written_tensor(
         self, touch: Touch, call: RecordedCall, origin: CallOrigin, finished: set[str]
     ) -> str:
-        storage = touch.use.storage
-        updated = self.held.get(storage)
-        if updated is not None and (not touch.is_fresh or storage in self.inputs):
+        region = self._region(touch)
+        updated = self.held.get(region)
+        if updated is not None and (not touch.is_fresh or region in self.inputs):
             return updated
         tensor = self._new_value(touch, call, origin, finished)
-        self.held[storage] = tensor
+        self.held[region] = tensor
         return tensor
 
     def _new_value(

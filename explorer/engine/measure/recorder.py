@@ -28,7 +28,6 @@ from explorer.engine.measure.calls import (
     CallKind,
     RecordedCall,
     Touch,
-    allocates,
     aten_touches,
     computes,
     cpp_touches,
@@ -37,6 +36,7 @@ from explorer.engine.measure.calls import (
 )
 from explorer.engine.measure.generated import GeneratedKernel, read_module
 from explorer.engine.measure.triton_code import pointer_uses
+from explorer.engine.op_facts import allocates
 
 LABEL = "launch-of-call-"
 """Label of a call in a trace, followed by the call's index."""

@@ -9,11 +9,8 @@ The pieces are laid over the ops by the order of their operators.
 import difflib
 import itertools
 import logging
-import operator
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,20 +20,17 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from explorer.chains.descriptor import OpName
-from explorer.engine.bound import BoundFunction, flat_tensors
+from explorer.engine.bound import BoundFunction
 from explorer.engine.capture import Captured
-from explorer.engine.graph_breaks import break_of_error, is_programs, watching_breaks
+from explorer.engine.graph_breaks import break_of_error, watching_breaks
 from explorer.engine.graph_builder import GraphBuilder, computes
 from explorer.engine.op_facts import is_view
 from explorer.engine.op_naming import numbered
-from explorer.engine.own_code.whole import check_dense
+from explorer.engine.own_code.tracer import Tracer
 from explorer.model.aten_names import aten_names
-from explorer.model.errors import UsageError
 from explorer.model.opgraph import GraphBreak, OpGraph
 
 _logger = logging.getLogger(__name__)
-
-_MOST_FRAMES = 80
 
 
 def capture_pieces(
@@ -59,7 +53,7 @@ def capture_pieces(
         warnings.simplefilter("ignore")
         bound.run()
         bound.put_buffers_back()
-        tracer = _Tracer(bound.held, is_shown)
+        tracer = Tracer(bound.held, is_shown)
         with tracer:
             result = bound.run()
         bound.put_buffers_back()
@@ -84,137 +78,7 @@ def capture_pieces(
     )
 
 
-class _Tracer(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch has no hints there
-    """Writes down every operator as a node of a graph; tensors are known by their memory."""
-
-    # They come here to be refused in our words.
-    supports_higher_order_operators = True
-
-    def __init__(self, inputs: Mapping[str, torch.Tensor], is_shown: Callable[[str], bool]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.names: list[str] = []
-        self.updates: dict[fx.Node, str] = {}
-        self._graph = fx.Graph()
-        self._is_shown = is_shown
-        self._holders: dict[int, tuple[fx.Node, int]] = {}
-        self._inputs: dict[int, str] = {}
-        self._last: fx.Node | None = None
-        for name, value in inputs.items():
-            self._add_input(name, value)
-
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        keywords = kwargs or {}
-        if not isinstance(func, torch._ops.OpOverload):
-            raise UsageError(
-                f"The code calls torch's operator {func}, which has code of its own inside; such "
-                "operators are not drawn or measured. Write it out, or leave it out."
-            )
-        if is_view(func):
-            return func(*args, **keywords)
-        given = pytree.tree_map_only(torch.Tensor, self._node_of, (args, keywords))
-        # The graph is written down as Python code, and a generator cannot be.
-        given = pytree.tree_map_only(torch.Generator, lambda _generator: None, given)
-        result = func(*args, **keywords)
-        values = [v for v in pytree.tree_leaves(result) if isinstance(v, torch.Tensor)]
-        if values:
-            self._add(func, given, result, args)
-        return result
-
-    def finished(self, result: Any) -> fx.GraphModule:
-        """The graph, which returns what the code did."""
-        self._graph.output(tuple(self._node_of(tensor) for tensor in flat_tensors(result)))
-        return fx.GraphModule(torch.nn.Module(), self._graph)
-
-    def _add(self, func: Any, given: Any, result: Any, args: tuple[Any, ...]) -> None:
-        node = self._graph.call_function(func, *given)
-        node.meta["val"] = pytree.tree_map_only(torch.Tensor, _meta, result)
-        node.meta["stack_trace"] = "".join(_frames(self._is_shown))
-        for value, argument in zip(args, func._schema.arguments, strict=False):
-            is_written = argument.alias_info is not None and argument.alias_info.is_write
-            for tensor in pytree.tree_leaves(value) if is_written else ():
-                name = self._inputs.get(_memory(tensor))
-                if name is not None:
-                    self.updates[node] = name
-        for place, value in enumerate(result if isinstance(result, tuple | list) else [result]):
-            if isinstance(value, torch.Tensor):
-                self._holders[_memory(value)] = (node, place)
-
-    def _add_input(self, name: str, value: torch.Tensor) -> fx.Node:
-        with self._graph.inserting_after(self._last) if self._last else nullcontext():
-            node = self._graph.placeholder(f"input_{len(self.names)}")
-        node.meta["val"] = _meta(value)
-        self._last = node
-        self.names.append(name)
-        self._holders[_memory(value)] = (node, 0)
-        self._inputs[_memory(value)] = name
-        return node
-
-    def _node_of(self, tensor: torch.Tensor) -> fx.Node:
-        """The node whose memory a tensor lies in, with a view of it if it is one."""
-        found = self._holders.get(_memory(tensor))
-        if found is None:
-            # Made where torch does not see it, as by a function of C.
-            node: fx.Node = self._add_input(numbered("given", self.names), tensor)
-            place = 0
-        else:
-            node, place = found
-        value = node.meta["val"]
-        if isinstance(value, tuple | list):
-            node = self._graph.call_function(operator.getitem, (node, place))
-            value = node.meta["val"] = value[place]
-        if (value.shape, value.stride(), value.dtype) != (
-            tensor.shape, tensor.stride(), tensor.dtype
-        ):  # fmt: skip
-            node = self._graph.call_function(torch.ops.aten.alias.default, (node,))
-            node.meta["val"] = _meta(tensor)
-        return node
-
-
-def _memory(value: Any) -> int:
-    """What tells a tensor's memory from others'; 0 for what has none."""
-    if not isinstance(value, torch.Tensor):
-        return 0
-    try:
-        return value.untyped_storage().data_ptr() or id(value)
-    except (NotImplementedError, RuntimeError):
-        return id(value)
-
-
-def _meta(tensor: torch.Tensor) -> torch.Tensor:
-    check_dense(tensor)
-    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
-
-
-def _frames(is_shown: Callable[[str], bool]) -> Iterator[str]:
-    """The lines that led here, as a traceback writes them, outermost first.
-
-    They end at this program's call of the code: who called the program is not of the code.
-    """
-    found = []
-    is_inside = False
-    frame = sys._getframe(1)
-    for _ in range(_MOST_FRAMES):
-        code = frame.f_code
-        if is_programs(code.co_filename):
-            if is_inside:
-                break
-        else:
-            is_inside = True
-        if is_shown(code.co_filename):
-            found.append(f'  File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}\n')
-        if frame.f_back is None:
-            break
-        frame = frame.f_back
-    return reversed(found)
-
-
-def _op_names(nodes: Sequence[fx.Node], tracer: _Tracer) -> list[OpName]:
+def _op_names(nodes: Sequence[fx.Node], tracer: Tracer) -> list[OpName]:
     """The ops by their operators; one in place is called like the other: ``mul_`` is ``mul``."""
     names = aten_names([str(node.target).replace("_.", ".") for node in nodes])
     return [

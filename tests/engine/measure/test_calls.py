@@ -42,6 +42,14 @@ def test_every_input_is_read_once_and_every_result_written() -> None:
     assert moved(ATEN.mul.Tensor, x, x) == [96, -96]
 
 
+def test_a_buffer_given_with_all_its_parts_is_read_once() -> None:
+    whole = torch.zeros(12)
+    first, second, third = whole[:4], whole[4:6], whole[6:]
+    assert moved(ATEN.cat.default, [whole, third, first, second]) == [24, 16, 8, -96]
+    assert moved(ATEN.cat.default, [whole, third, first]) == [48, 24, 16, -88]
+    assert moved(ATEN.cat.default, [whole, whole[1:]]) == [48, 44, -92]
+
+
 def test_an_update_in_place_reads_what_it_changes() -> None:
     x = torch.ones(4)
     touches = aten_touches(ATEN.div_.Scalar, (x, 2.0), {}, ATEN.div_.Scalar(x, 2.0), "cpu")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from explorer.engine.measure.calls import CallKind, library_touches
+from explorer.engine.measure.calls import CallKind, RecordedCall, library_touches
 from explorer.engine.measure.library_ops import with_library_ops
 from explorer.engine.measure.provenance import CallOrigin
 from explorer.engine.measure.recorder import CallLog, observed
@@ -104,3 +104,14 @@ def test_helpers_of_a_library_carry_out_nothing() -> None:
     everything = tuple(op.name for op in prepared.graph.ops)
     assert by_name.pop("aten.native_layer_norm.default") == everything
     assert set(by_name.values()) == {()}
+
+
+def test_ops_of_a_librarys_kernel_that_are_known_stay() -> None:
+    """The sole kernel of a pass may have been given all its ops before."""
+    prepared = prepare("rmsnorm", {"rows": 4, "columns": 8}, torch.device("cpu"))
+    everything = tuple(op.name for op in prepared.graph.ops)
+    call = RecordedCall(kind=CallKind.TRITON, name="triton_norm_kernel", touches=())
+    library = LibraryOps(by_kernel=(("norm", ()),))
+    for known in (everything, ()):
+        [told] = with_library_ops([call], [CallOrigin(ops=known)], prepared, library)
+        assert told.ops == everything

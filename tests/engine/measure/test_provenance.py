@@ -75,7 +75,7 @@ def two_muls() -> Prepared:
 
 
 def use(storage: int) -> TensorUse:
-    return TensorUse(storage=storage, shape=(4, 4), dtype="fp32", n_bytes=N_BYTES)
+    return TensorUse(storage=storage, address=storage, shape=(4, 4), dtype="fp32", n_bytes=N_BYTES)
 
 
 def aten(name: str, line: int | None, *, read: int = 1, written: int = 2) -> RecordedCall:

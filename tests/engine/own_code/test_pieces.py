@@ -9,7 +9,9 @@ from explorer.engine.graph_breaks import read_break, reason_in_words
 from explorer.engine.strategies import find_strategy
 from explorer.model.errors import UsageError
 from explorer.model.opgraph import GraphBreak
+from explorer.model.own_code import OwnCode
 from tests.engine.own_code.helpers import FUNCTIONS, LAYERS, captured, eager_passes, ops
+from tests.engine.own_code.test_own_runs import runs_of
 
 PRINTING = 'print("half way")  # noqa: T201 - the graph is to break here'
 DECIDING = (f"{LAYERS}:Deciding", "x=fp32[4,8]")
@@ -34,6 +36,19 @@ def test_its_ops_are_those_that_run_in_pieces_with_the_breaks_between(
     assert graph.ops[3].reads == ("add",)
     assert "step 0" in capfd.readouterr().out
     assert eager_passes(chosen)
+
+
+def test_weights_that_share_memory_are_told_apart(tmp_path: Path) -> None:
+    chain, own = f"{LAYERS}:Flattened", OwnCode(inputs="x=fp32[4,8]", init="width=8")
+    graph = captured(chain, own.inputs, own.init).captured.graph
+    assert [(op.name, op.reads) for op in graph.ops] == [
+        ("mul", ("x", "scale")), ("add", ("mul", "shift")), ("sum", ("scale",)),
+        ("mul2", ("add", "sum")),
+    ]  # fmt: skip
+    [run] = runs_of(tmp_path, chain, own, "eager")
+    assert [launch.ops for launch in run.launches] == [(op.name,) for op in graph.ops]
+    read = [tuple(a.tensor for a in launch.accesses if a.bytes_read) for launch in run.launches]
+    assert read[:2] == [("x", "scale"), ("mul", "shift")]
 
 
 def test_a_plan_is_refused_with_the_break() -> None:

@@ -171,3 +171,21 @@ class Frozen(nn.Module):
 
 def example_inputs() -> tuple[torch.Tensor, ...]:
     return (torch.randn(4, 8),)
+
+
+class Flattened(nn.Module):
+    """Keeps its weights in one buffer, and looks at the buffer whole, as cuDNN's RNNs do."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        weights = torch.ones(2, width)
+        self.scale = nn.Parameter(weights[0])
+        self.shift = nn.Parameter(weights[1])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x * self.scale
+        print("between")  # noqa: T201 - the graph is to break here
+        y = y + self.shift
+        with torch.no_grad():
+            whole = torch.empty(0).set_(self.scale.untyped_storage())
+        return y * whole.sum()
