@@ -1,9 +1,9 @@
 """Measures the chain library on a GPU: every chain under every strategy that applies to it.
 
-``python tools/measure_library.py OUT [CHAIN...] [--backward] [--leave-out SPEC]``. Each chain is
-run at its default size, and at each of the values that it compares; a recording a chain, a table
-of all of them as ``library.csv``. Runs that are already there are kept, so that it can be called
-again for the rest. Needs no window.
+``python tools/measure_library.py OUT [CHAIN...] [--backward] [--only SPEC] [--leave-out SPEC]``.
+Each chain is run at its default size, and at each of the values that it compares; a recording a
+chain, a table of all of them as ``library.csv``. Runs that are already there are kept, so that it
+can be called again for the rest. Needs no window.
 """
 
 import argparse
@@ -42,33 +42,45 @@ COLUMNS = (
 
 
 def main() -> None:
-    """Measure what is asked for and write the table."""
+    """Measure what is asked for and write the table; Ctrl-C keeps what is done."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("chains", nargs="*", default=list(CHAINS))
     parser.add_argument("--backward", action="store_true")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--timing-s", type=float, default=0.3)
+    parser.add_argument("--only", action="append", default=[], metavar="SPEC")
     parser.add_argument("--leave-out", action="append", default=[], metavar="SPEC")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    try:
+        with WorkerClient(None) as client:
+            for name in options.chains:
+                measure_chain(client, CHAINS[name], options)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    finally:
+        write_table(options.out)
+
+
+def measure_chain(client: WorkerClient, chain: Chain, options: argparse.Namespace) -> None:
+    """Add what is missing to a chain's recording."""
+    if options.backward and not chain.trains:
+        return
     direction = Direction.FORWARD_BACKWARD if options.backward else Direction.FORWARD
-    with WorkerClient(None) as client:
-        for chain in (CHAINS[name] for name in options.chains):
-            if options.backward and not chain.trains:
-                continue
-            ending = "-backward" if options.backward else ""
-            path = options.out / f"{chain.id}{ending}{SUFFIX}"
-            there = load_recording(path) if path.exists() else ()
-            started_s = time.perf_counter()
-            requests = points(chain, direction, options.device, options.timing_s)
-            runs = [*there, *measure(client, requests, options.leave_out, there)]
-            if len(runs) > len(there):
-                save_recording(path, runs)
-            took_s = time.perf_counter() - started_s
-            sys.stdout.write(f"{path.name}: {len(runs)} runs, {took_s:.0f} s\n")
-            sys.stdout.flush()
-    write_table(options.out)
+    path = options.out / f"{chain.id}{'-backward' if options.backward else ''}{SUFFIX}"
+    there = load_recording(path) if path.exists() else ()
+    made: list[Run] = []
+    started_s = time.perf_counter()
+    try:
+        for request in points(chain, direction, options.device, options.timing_s):
+            measure(client, request, options, there, made)
+    finally:
+        if made:
+            save_recording(path, [*there, *made])
+        took_s = time.perf_counter() - started_s
+        sys.stdout.write(f"{path.name}: {len(there) + len(made)} runs, {took_s:.0f} s\n")
+        sys.stdout.flush()
 
 
 def points(
@@ -85,38 +97,34 @@ def points(
 
 def measure(
     client: WorkerClient,
-    requests: Iterator[RunRequest],
-    left_out: Sequence[str],
+    request: RunRequest,
+    options: argparse.Namespace,
     there: Sequence[Run],
-) -> list[Run]:
-    """Run each request under every strategy that the worker says applies to it.
+    made: list[Run],
+) -> None:
+    """Run a request under every strategy that the worker says applies to it.
 
     Args:
         client: The worker.
-        requests: Without their strategies.
-        left_out: Specs not to run.
+        request: Without its strategies.
+        options: Which not to run.
         there: Runs that need not be made again.
+        made: Takes the new ones.
     """
     display = ProgressDisplay()
-    runs: list[Run] = []
     try:
-        for request in requests:
-            try:
-                specs = applicable(client, request, display)
-                known = {*left_out, *(run.strategy.spec for run in there if fits(run, request))}
-                wanted = tuple(spec for spec in specs if spec not in known)
-                if not wanted:
-                    continue
-                request = replace(request, strategies=wanted)  # noqa: PLW2901 - the same, complete
-                measurement = Measurement(client, request, display, lambda _runs: None)
-                measurement.measure()
-            except ExplorerError as error:
-                display.tell(f"{request.chain}: {error}")
-                continue
-            runs += measurement.runs
+        specs = applicable(client, request, display)
+        known = {*options.leave_out, *(run.strategy.spec for run in there if fits(run, request))}
+        wanted = tuple(
+            s for s in specs if s not in known and (not options.only or s in options.only)
+        )
+        if wanted:
+            whole = replace(request, strategies=wanted)
+            Measurement(client, whole, display, lambda runs: made.append(runs[-1])).measure()
+    except ExplorerError as error:
+        display.tell(f"{request.chain}: {error}")
     finally:
         display.close()
-    return runs
 
 
 def fits(run: Run, request: RunRequest) -> bool:

@@ -155,6 +155,14 @@ class Prepared:
         """Everything a call leaves behind: what it returned, then the inputs it updated."""
         return (*flat_tensors(returned), *(self.inputs[name] for name in self.updated))
 
+    def inputs_in_place(self) -> dict[str, torch.Tensor]:
+        """The inputs in the memory where they lie by now, which a call may have changed.
+
+        On a GPU an RNN lays its weights beside each other when it is first called.
+        """
+        held = self.function.held if isinstance(self.function, BoundFunction) else {}
+        return {name: held.get(name, value) for name, value in self.inputs.items()}
+
     def restore_inputs(self) -> None:
         """Put the inputs that calls updated back to what they were before the first."""
         if isinstance(self.function, BoundFunction):

@@ -4,6 +4,7 @@ All the others, and what capturing makes of any of them, are seen by the tests o
 """
 
 import importlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,18 @@ def test_it_runs_and_is_right(engine: Session, module: RealModule) -> None:
 
 def test_every_name_is_a_module_s() -> None:
     assert {module.label for module in REAL_MODULES} >= FORWARD
+
+
+def test_weights_that_lie_in_one_buffer_are_told_apart(engine: Session) -> None:
+    """cuDNN is given them one by one, and the buffer that torch laid them in at the first call."""
+    gru = next(module for module in REAL_MODULES if module.label == "GRU")
+    in_fp32 = replace(gru, inputs=gru.inputs.replace("dtype", "fp32"))
+    [run] = measure(engine, in_fp32, Direction.FORWARD, "eager")
+    check([run])
+    read = {a.tensor: a.bytes_read for launch in run.launches for a in launch.accesses}
+    weights = [t.id for t in run.graph.tensors if t.id.startswith(("weight", "bias"))]
+    assert len(weights) == 4
+    assert [name for name in weights if not read.get(name)] == [], read
 
 
 @pytest.mark.parametrize("module", TRAINED)

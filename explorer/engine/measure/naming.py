@@ -91,7 +91,7 @@ class _Namer:
     """The graph's tensors that some launch has written to memory."""
 
     def add_inputs(self) -> None:
-        for name, value in self.prepared.inputs.items():
+        for name, value in self.prepared.inputs_in_place().items():
             use = use_of(value)
             known = (t for t in self.prepared.graph.tensors if t.name == name)
             tensor = next((t for t in known if t.role is TensorRole.INPUT), None)

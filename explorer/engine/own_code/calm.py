@@ -18,6 +18,7 @@ from explorer.engine.prepared import Returned
 from explorer.model.opgraph import OpKind
 
 _DROPOUT = torch.ops.aten.native_dropout.default
+_VIEW = torch.ops.aten.view.default
 _DROPOUT_BACKWARD = torch.ops.aten.native_dropout_backward.default
 
 
@@ -110,7 +111,10 @@ def without_dropout(module: fx.GraphModule) -> fx.GraphModule:
 
 
 def put_plain_attention(module: fx.GraphModule) -> None:
-    """Put torch's attention in the place of the operators that it chose: some know no fp64."""
+    """Put torch's attention in the place of the operators that it chose: some know no fp64.
+
+    It may lay out its result in another order, which not every view of it takes.
+    """
     for node in list(module.graph.nodes):
         if not has_dropout(node):
             continue
@@ -134,6 +138,8 @@ def put_plain_attention(module: fx.GraphModule) -> None:
             user.replace_all_uses_with(plain)
             module.graph.erase_node(user)
         module.graph.erase_node(node)
+    for node in module.graph.find_nodes(op="call_function", target=_VIEW):
+        node.target = torch.ops.aten.reshape.default
     module.recompile()
 
 

@@ -6,13 +6,15 @@ import pytest
 import torch
 
 import explorer
+from explorer.engine.bound import BoundFunction
 from explorer.engine.measure.ceilings import CeilingsStore
+from explorer.engine.prepare import make_ready
 from explorer.engine.session import Session
 from explorer.model.errors import UsageError
 from explorer.model.messages import GraphCaptured, Reply, RunFinished, RunRequest
 from explorer.model.own_code import OwnCode
 from explorer.model.run import Direction, Run
-from tests.engine.own_code.helpers import FUNCTIONS, LAYERS
+from tests.engine.own_code.helpers import FUNCTIONS, LAYERS, captured
 
 
 def runs_of(
@@ -50,6 +52,17 @@ def test_an_eager_run_has_the_launches_of_its_ops_and_the_code(tmp_path: Path) -
     first = run.launches[0]
     assert (first.bytes_read.modelled, first.bytes_written.modelled) == (4096, 4096)
     assert passed(run)
+
+
+def test_a_weight_that_was_laid_elsewhere_is_found_there() -> None:
+    """As an RNN on a GPU does with its weights when it is first called."""
+    prepared = make_ready(captured(f"{LAYERS}:T5LikeNorm", "x=fp32[4,8]", "width=8"), 0)
+    assert isinstance(prepared.function, BoundFunction)
+    weight = prepared.function.held["weight"]
+    weight.data = weight.data.clone()
+    places = {name: t.data_ptr() for name, t in prepared.inputs_in_place().items()}
+    assert list(places) == list(prepared.inputs)
+    assert places["weight"] == weight.data_ptr() != prepared.inputs["weight"].data_ptr()
 
 
 def test_lines_of_several_files_are_told_apart(tmp_path: Path) -> None:
