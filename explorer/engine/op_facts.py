@@ -11,8 +11,9 @@ from explorer.model.opgraph import OpKind
 
 _ATEN = torch.ops.aten
 
-_DROPOUT_SHARE = "dropout_p"
-"""What torch's operators for attention call it."""
+_ATTENTIONS_SHARE = "dropout_p"
+"""What torch's operators for attention call the share that they drop."""
+_RECURRENTS_SHARE = "dropout"
 _MATMULS = {"mm": 0, "bmm": 0, "mv": 0, "dot": 0, "addmm": 1, "baddbmm": 1, "addbmm": 1, "addmv": 1,
             "_scaled_mm": 0}  # fmt: skip
 """By operator, which argument is the first factor: an addend may come before it."""
@@ -203,40 +204,47 @@ def kind_of(target: Any) -> OpKind:
 
 
 def kind_of_node(node: torch.fx.Node) -> OpKind:
-    """The same of a node: attention that is told to drop nothing draws no random numbers."""
+    """The same of a node: attention that is told to drop nothing draws no random numbers.
+
+    Nor does a recurrent layer, or one that is not trained.
+    """
     kind = kind_of(node.target)
-    return OpKind.OPAQUE if kind is OpKind.RANDOM and _dropout_of(node) == 0 else kind
+    if kind is not OpKind.RANDOM:
+        return kind
+    shares = (_given(node, _ATTENTIONS_SHARE), _given(node, _RECURRENTS_SHARE))
+    drops_nothing = 0 in shares or _given(node, "train") is False
+    return OpKind.OPAQUE if drops_nothing else kind
 
 
-def has_dropout(node: torch.fx.Node) -> bool:
-    """Whether it is an operator with dropout inside, such as attention."""
-    return _dropout_of(node) is not None
+def is_attention(node: torch.fx.Node) -> bool:
+    """Whether it is one of torch's operators for the whole of attention."""
+    return _ATTENTIONS_SHARE in _argument_names(node)
 
 
 def set_dropout(node: torch.fx.Node, share: float) -> None:
-    """Have an operator with dropout inside drop that share."""
-    place = _dropout_place(node.target)
-    if place is not None and place < len(node.args):
+    """Have attention drop that share."""
+    place = _argument_names(node).index(_ATTENTIONS_SHARE)
+    if place < len(node.args):
         node.update_arg(place, share)
     else:
-        node.update_kwarg(_DROPOUT_SHARE, share)
+        node.update_kwarg(_ATTENTIONS_SHARE, share)
 
 
-def _dropout_of(node: torch.fx.Node) -> float | None:
-    """The share that an operator with dropout inside drops, None where it has none."""
-    place = _dropout_place(node.target)
-    if place is None:
+def _given(node: torch.fx.Node, name: str) -> Any:
+    """The argument of that name; its default where none is given, None where there is none."""
+    names = _argument_names(node)
+    if name not in names:
         return None
-    given = node.args[place] if place < len(node.args) else node.kwargs.get(_DROPOUT_SHARE, 0.0)
-    return float(given) if isinstance(given, int | float) else None
+    place = names.index(name)
+    if place < len(node.args):
+        return node.args[place]
+    return node.kwargs.get(name, node.target._schema.arguments[place].default_value)  # type: ignore[union-attr] # it has argument names
 
 
-def _dropout_place(target: Any) -> int | None:
-    """Which of an operator's arguments is the share that it drops."""
-    if not isinstance(target, torch._ops.OpOverload):
-        return None
-    names = [argument.name for argument in target._schema.arguments]
-    return names.index(_DROPOUT_SHARE) if _DROPOUT_SHARE in names else None
+def _argument_names(node: torch.fx.Node) -> list[str]:
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return []
+    return [argument.name for argument in node.target._schema.arguments]
 
 
 def flops_of(node: torch.fx.Node) -> int:

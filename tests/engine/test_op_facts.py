@@ -7,7 +7,15 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - the name everyone knows it by
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from explorer.engine.op_facts import flops_of, is_view, kind_of, nodes_read, picks, reads_nothing
+from explorer.engine.op_facts import (
+    flops_of,
+    is_view,
+    kind_of,
+    kind_of_node,
+    nodes_read,
+    picks,
+    reads_nothing,
+)
 from explorer.model.opgraph import OpKind
 
 ATEN = torch.ops.aten
@@ -186,3 +194,23 @@ def test_fused_attention_counts_its_matmuls() -> None:
         if name.startswith("_scaled_dot_product")
     }
     assert flops == {False: 2 * a_matmul, True: 5 * a_matmul}
+
+
+@pytest.mark.parametrize(
+    ("dropout", "train", "kind"),
+    [
+        (0.0, True, OpKind.OPAQUE),
+        (0.5, False, OpKind.OPAQUE),
+        (0.5, True, OpKind.RANDOM),
+    ],
+)
+def test_a_recurrent_layer_draws_numbers_only_to_drop_some_in_training(
+    dropout: float, train: bool, kind: OpKind
+) -> None:
+    graph = torch.fx.Graph()
+    x, w = graph.placeholder("x"), graph.placeholder("w")
+    node = graph.call_function(
+        ATEN._cudnn_rnn.default,
+        (x, [w] * 4, 4, w, x, None, 3, 8, 0, 1, False, dropout, train, False, [], None),
+    )
+    assert kind_of_node(node) is kind

@@ -12,7 +12,7 @@ from torch import fx
 from explorer.engine.capture import Captured
 from explorer.engine.faults import NoReferenceError
 from explorer.engine.joint import place_of
-from explorer.engine.op_facts import has_dropout, kind_of_node, set_dropout
+from explorer.engine.op_facts import is_attention, kind_of_node, set_dropout
 from explorer.engine.own_code.whole import Whole
 from explorer.engine.prepared import Returned
 from explorer.model.opgraph import OpKind
@@ -74,7 +74,7 @@ def calm_of(captured: Captured, whole: Whole | None) -> Calm:
         for node in whole.forward.graph.nodes
         if kind_of_node(node) is OpKind.RANDOM
         and node.target is not _DROPOUT
-        and not has_dropout(node)
+        and not is_attention(node)
     ]
     if others:
         raise NoReferenceError(
@@ -95,7 +95,7 @@ def without_dropout(module: fx.GraphModule) -> fx.GraphModule:
             node.replace_all_uses_with(node.args[0])
             calm.graph.erase_node(node)
     for node in list(calm.graph.nodes):
-        if has_dropout(node):
+        if is_attention(node):
             set_dropout(node, 0.0)
         if node.target is not _DROPOUT:
             continue
@@ -116,7 +116,7 @@ def put_plain_attention(module: fx.GraphModule) -> None:
     It may lay out its result in another order, which not every view of it takes.
     """
     for node in list(module.graph.nodes):
-        if not has_dropout(node):
+        if not is_attention(node):
             continue
         if not all(map(_takes_first, node.users)):
             continue

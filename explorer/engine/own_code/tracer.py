@@ -83,14 +83,16 @@ class Tracer(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch has no
         node = self._graph.call_function(func, *given)
         node.meta["val"] = pytree.tree_map_only(torch.Tensor, _meta, result)
         node.meta["stack_trace"] = "".join(_frames(self._is_shown))
+        written = set()
         for value, argument in zip(args, func._schema.arguments, strict=False):
             is_written = argument.alias_info is not None and argument.alias_info.is_write
-            for tensor in pytree.tree_leaves(value) if is_written else ():
-                name = self._inputs.get(self._region(tensor))
-                if name is not None:
-                    self.updates[node] = name
+            written |= {self._region(v) for v in pytree.tree_leaves(value) if is_written}
+        for region in written & self._inputs.keys():
+            self.updates[node] = self._inputs[region]
         for place, value in enumerate(result if isinstance(result, tuple | list) else [result]):
-            if isinstance(value, torch.Tensor):
+            # cuDNN's RNNs hand out the buffer of their weights as well.
+            is_given = self._region(value) in self._inputs.keys() - written
+            if isinstance(value, torch.Tensor) and not is_given:
                 self._holders[self._region(value)] = (node, place)
 
     def _add_input(self, name: str, value: torch.Tensor) -> fx.Node:
