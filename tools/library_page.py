@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
-HEADER = (
-    "| strategy | time | speed-up | launches | counted | modelled | peak | of the floor |\n"
-    "|---|---|---|---|---|---|---|---|"
-)
+COLUMNS = (
+    "strategy", "time", "kernels", "speed-up", "launches", "counted", "modelled", "peak",
+    "of the floor",
+)  # fmt: skip
+HEADER = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
 Row = Mapping[str, str]
 
 
@@ -50,18 +51,27 @@ def line(row: Row) -> str:
     """A row of a table."""
     strategy = f"`{row['strategy']}`"
     if row["error"]:
-        return f"| {strategy} | {row['error']} | | | | | | |"
+        return f"| {strategy} | {row['error']} |{' |' * (len(COLUMNS) - 2)}"
     if row["backend"]:
         strategy += f", {row['backend']}"
-    return (
-        f"| {strategy} | {time(row['median_us'])} | {speed_up(row)} | {row['launches']} "
-        f"| {counted(row)} | {megabytes(row['modelled_read_mb'], row['modelled_written_mb'])} "
-        f"| {megabytes(row['peak_mb'])} | {row['share_of_floor']} |"
+    cells = (
+        strategy,
+        time(row["median_us"]),
+        time(row["kernels_us"]),
+        speed_up(row),
+        row["launches"],
+        counted(row),
+        megabytes(row["modelled_read_mb"], row["modelled_written_mb"]),
+        megabytes(row["peak_mb"]),
+        row["share_of_floor"],
     )
+    return f"| {' | '.join(cells)} |"
 
 
 def time(us: str) -> str:
-    """Microseconds, or milliseconds from a thousand on."""
+    """Microseconds, or milliseconds from a thousand on; empty if not known."""
+    if not us:
+        return ""
     value = float(us)
     return f"{value:.1f} µs" if value < 1000 else f"{value / 1000:.2f} ms"
 

@@ -35,7 +35,7 @@ from explorer.worker.blocking import WorkerClient  # noqa: E402
 PLANS = tuple(plan_spec(name) for name in ("each", "inductor", "all"))
 COLUMNS = (
     "chain", "direction", "parameters", "dtype", "strategy", "backend", "median_us", "q1_us",
-    "q3_us", "speed_up", "verdict", "launches", "read_mb", "written_mb", "pedigree",
+    "q3_us", "kernels_us", "speed_up", "verdict", "launches", "read_mb", "written_mb", "pedigree",
     "modelled_read_mb", "modelled_written_mb", "peak_mb", "floor_us", "share_of_floor", "passed",
     "error",
 )  # fmt: skip
@@ -184,6 +184,8 @@ def row(run: Run, runs: Sequence[Run]) -> dict[str, Scalar]:
         if least is not None:
             found["floor_us"] = round(least.time_us, 2)
             found["share_of_floor"] = round(least.time_us / timed.samples.median_us, 3)
+    if run.timing is not None and run.timing.launch_total_us is not None:
+        found["kernels_us"] = round(run.timing.launch_total_us, 2)
     if gained is not None:
         found["verdict"] = gained.verdict.value
         found["speed_up"] = "" if gained.ratio is None else round(gained.ratio, 3)

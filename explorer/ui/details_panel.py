@@ -86,7 +86,7 @@ class DetailsPanel(Panel):
         self.kernels.launch_selected.connect(store.pick_launch)
         self.fusion.launch_selected.connect(store.pick_launch)
         self.sweep.hint_changed.connect(self._show_words)
-        store.param_sweep_requested.connect(self._on_param_sweep)
+        store.param_sweep_requested.connect(self.show_param_sweep)
         self.tabs.currentChanged.connect(self._on_tab)
 
     def _show_runs(self) -> None:
@@ -151,8 +151,8 @@ class DetailsPanel(Panel):
         self._show_fusion()
         self._show_words()
 
-    def _on_param_sweep(self) -> None:
-        """Who has a parameter swept wants to see it, wherever that was asked for."""
+    def show_param_sweep(self) -> None:
+        """Who has a parameter swept wants to see it, and who opens a recording of one."""
         self.sweep.show_kind(SweepKind.PARAMETER)
         self.tabs.setCurrentIndex(SWEEP_TAB)
 

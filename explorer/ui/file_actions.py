@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from explorer.chains import CHAINS
 from explorer.chains.own import is_own
 from explorer.model.errors import ExplorerError, UsageError
+from explorer.model.param_sweep import is_point, sweeps_in
 from explorer.recording import SUFFIX, load_recording, save_recording
 from explorer.ui.plan_state import plan_to_export
 from explorer.ui.side_by_side import telling_pair, variants_among
@@ -26,6 +27,9 @@ RECORDINGS = f"Recordings (*{SUFFIX})"
 
 class FileActions(QObject):
     """Everything with a file in it; whatever goes wrong is told in the message bar."""
+
+    sweep_opened = Signal()
+    """A recording was opened that is one sweep of a parameter."""
 
     def __init__(self, store: Store, window: QWidget) -> None:
         super().__init__(window)
@@ -78,6 +82,8 @@ class FileActions(QObject):
         if pair is not None:
             self._store.show_run(pair[0])
             self._store.compare_run(pair[1])
+        elif is_asked_for and all(map(is_point, runs)) and len(sweeps_in(runs)) == 1:
+            self.sweep_opened.emit()
         if is_asked_for:
             self._take_up()
 

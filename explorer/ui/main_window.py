@@ -120,6 +120,7 @@ class MainWindow(QMainWindow):
             if held is not None:
                 held.deleteLater()
         self.details.runs.save_requested.connect(self.files.ask_to_save)
+        self.files.sweep_opened.connect(self.details.show_param_sweep)
         self.graph.op_activated.connect(self.scene.seek_op)
         self.scene.ops_active.connect(self.graph.view.set_active)
         self.scene.finding.why_requested.connect(self.details.explain)

@@ -55,6 +55,16 @@ def test_the_next_run_is_of_the_recording_s_chain_and_its_variants_stand_side_by
     assert store.state.compared is None
 
 
+def test_a_recording_of_a_swept_parameter_opens_at_its_curves(qtbot: QtBot) -> None:
+    window = MainWindow(Store())
+    qtbot.addWidget(window)
+    tabs = window.details.tabs
+    assert window.files.open_recording(RECORDINGS_FOLDER / "rmsnorm-fp8-h200.kx")
+    assert tabs.tabText(tabs.currentIndex()) == "Timelines"
+    assert window.files.open_recording(RECORDINGS_FOLDER / "elementwise-k-sweep-h200.kx")
+    assert tabs.tabText(tabs.currentIndex()) == "Sweep"
+
+
 def test_what_the_user_set_is_not_changed_by_a_recording(qtbot: QtBot) -> None:
     store = Store()
     window = MainWindow(store)

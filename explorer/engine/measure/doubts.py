@@ -7,7 +7,7 @@ from explorer.model.units import format_us
 
 _WIDE_SPREAD = 0.3
 _HARMLESS_REASONS = {"idle", "application clocks setting", "display clock setting"}
-_STARVED_SHARE = 0.5
+_STARVED_SHARE = 0.7
 
 
 def timing_doubts(timing: Timing, full_sm_mhz: int | None = None) -> tuple[str, ...]:

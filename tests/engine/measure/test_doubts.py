@@ -44,6 +44,7 @@ def test_a_cap_that_costs_no_clock_and_harmless_reasons_are_not_said() -> None:
 
 def test_a_gpu_that_waits_for_its_host_is_said() -> None:
     cold = dataclasses.replace(COLD, median_us=275.0, q1_us=270.0, q3_us=280.0)
+    assert timing_doubts(Timing(cold=cold, launch_total_us=180.0)) != ()
     starved = Timing(cold=cold, launch_total_us=26.5)
     [sentence] = timing_doubts(starved)
     assert sentence.startswith("The GPU worked for 26.5 µs of the 275 µs and waited for the host")
