@@ -18,7 +18,7 @@ from explorer.engine.internals import InternalMovedError
 from explorer.engine.measure.accuracy import Errors
 from explorer.engine.measure.clocks import clock_reader, full_sm_mhz
 from explorer.engine.measure.counting import CounterSource
-from explorer.engine.measure.doubts import timing_doubts
+from explorer.engine.measure.doubts import timing_doubts, unseen_ops
 from explorer.engine.measure.groups import fusion_groups, observation_of, with_planned
 from explorer.engine.measure.launches import LaunchRecord, record_launches
 from explorer.engine.measure.memory import Peak, measure_peak
@@ -162,6 +162,7 @@ class Measuring:
                 *record.warnings,
                 *timing_doubts(timing, full_sm_mhz(device)),
                 *recompile_doubts(recompiles),
+                *self._unseen(strategy, record),
                 *compared.complaints,
             ),
         )
@@ -243,6 +244,12 @@ class Measuring:
         if self.counters is None and self.no_counters:
             return dataclasses.replace(record.counters, sentence=self.no_counters)
         return record.counters
+
+    def _unseen(self, strategy: Strategy, record: LaunchRecord) -> tuple[str, ...]:
+        """What own code does that torch sees nothing of; the built-in chains have no such ops."""
+        if strategy.spec != "eager" or self.maker.chosen.own is None:
+            return ()
+        return unseen_ops(self.prepared.graph, record.launches)
 
     def _compare_as_built(self, strategy: Strategy, built: Built) -> _Compared:
         """Check what was measured: the randomness of a random chain, else the results."""

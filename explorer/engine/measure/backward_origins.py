@@ -16,6 +16,8 @@ from explorer.engine.prepared import CapturedNode
 from explorer.model.opgraph import OpGraph
 from explorer.model.tensor import TensorRole
 
+_MATMULS = {"aten.mm", "aten.bmm", "aten.addmm", "aten.baddbmm", "aten.mv", "aten.addmv"}
+
 
 def ops_in_order(
     calls: Sequence[RecordedCall], captured: Sequence[CapturedNode]
@@ -35,6 +37,13 @@ def ops_in_order(
             found[c0:c1] = [each.op for each in captured[k0:k1]]
         elif how == "replace" and k1 - k0 == 1:
             found[c0:c1] = [captured[k0].op] * (c1 - c0)
+        elif how == "replace":
+            # A batch of matmuls may run as one that sums up over the batch as well.
+            run = [place for place in range(c0, c1) if called[place] in _MATMULS]
+            meant = [each.op for each in captured[k0:k1] if packet_of(each.aten) in _MATMULS]
+            if len(run) == len(meant):
+                for place, op in zip(run, meant, strict=True):
+                    found[place] = op
     return _with_the_rest(found, called, captured)
 
 

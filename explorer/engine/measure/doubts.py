@@ -1,8 +1,9 @@
 """What makes a time doubtful, or says what it is the time of: one sentence each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from explorer.model.run import Clock, Timing
+from explorer.model.opgraph import OpGraph, OpKind
+from explorer.model.run import Clock, Launch, Timing
 from explorer.model.units import format_us
 
 _WIDE_SPREAD = 0.3
@@ -18,6 +19,33 @@ def timing_doubts(timing: Timing, full_sm_mhz: int | None = None) -> tuple[str, 
         full_sm_mhz: The highest SM clock that the device goes up to, None if not known.
     """
     return (*_spread(timing), *_held_down(timing, full_sm_mhz), *_starved(timing))
+
+
+def unseen_ops(graph: OpGraph, launches: Sequence[Launch]) -> tuple[str, ...]:
+    """A sentence about ops of the code that no launch carries out.
+
+    Args:
+        graph: What the code was captured as.
+        launches: Of an eager run. Where it is not known of each which ops it carries out, nothing
+            is said: the op may be that launch's.
+    """
+    if not launches or not all(launch.ops for launch in launches):
+        return ()
+    carried = {op for launch in launches for op in launch.ops}
+    unseen = [
+        op.name
+        for op in graph.ops
+        if op.name not in carried
+        and not op.is_backward
+        and op.kind is not OpKind.VIEW
+        and not op.aten.startswith("aten.empty")
+    ]
+    if not unseen:
+        return ()
+    return (
+        f"No launch was seen of {', '.join(unseen)}: the code does that outside of torch, as with "
+        "numpy, or torch leaves it out as it runs; its bytes are missing here.",
+    )
 
 
 def _spread(timing: Timing) -> Iterator[str]:

@@ -8,6 +8,9 @@ from explorer.engine.measure.calls import CallKind, RecordedCall, packet_of
 from explorer.engine.prepared import CapturedNode, Prepared
 from explorer.model.opgraph import OpKind
 
+_DRAWING = "aten.bernoulli"
+"""Draws which elements dropout keeps, where no operator does all of dropout."""
+
 
 def eager_ops(calls: Sequence[RecordedCall], prepared: Prepared) -> list[tuple[str, ...]]:
     """The ops of each call that no compiled code makes; none of one that cannot be told.
@@ -67,18 +70,28 @@ def _traded(
 
 
 def _dropout_ops(calls: Sequence[RecordedCall], prepared: Prepared) -> dict[int, str]:
-    """The op of each call that is a part of dropout or of its gradient, by the call's place."""
-    random = [op.name for op in prepared.graph.ops if op.kind is OpKind.RANDOM]
-    if len(random) != 1:
+    """The op of each call that is a part of dropout or of its gradient, by the call's place.
+
+    The n-th dropout that runs is the n-th captured, if there are as many. That within attention is
+    a part of attention.
+    """
+    random = [op for op in prepared.graph.ops if op.kind is OpKind.RANDOM]
+    parts = _dropout_parts(calls)
+    if len(random) != len(parts):
         return {}
-    gradient = next(
-        (c.op for c in prepared.nodes if c.gradient_of == random[0] and not c.adds_gradients),
-        random[0],
-    )
-    return {
-        place: gradient if calls[place].is_backward else random[0]
-        for place in _dropout_parts(calls)
-    }
+    found: dict[int, str] = {}
+    for op, places in zip(random, parts, strict=True):
+        if operator_of(op.aten) == _DRAWING:
+            # Captured taken apart as well: then the other parts are ops of their own.
+            found[places[0]] = op.name
+        if "dropout" not in op.aten:
+            continue
+        gradient = next(
+            (c.op for c in prepared.nodes if c.gradient_of == op.name and not c.adds_gradients),
+            op.name,
+        )
+        found |= {place: gradient if calls[place].is_backward else op.name for place in places}
+    return found
 
 
 def _ops_of_other_operators(
@@ -87,13 +100,13 @@ def _ops_of_other_operators(
     """The ops of the calls of a line that runs other operators than were captured, in order.
 
     A batch of matmuls may run as one, on a copy of its input. Where the operators are the same,
-    their order tells more simply.
+    their order tells more simply. Code of torch's own modules has no lines, and counts as one.
     """
     told = set(found.values())
     by_line: dict[tuple[str | None, int | None], list[int]] = {}
     for place, call in enumerate(calls):
         is_eager = call.kind is CallKind.ATEN and call.module is None and not call.is_backward
-        if is_eager and place not in found and call.source_line is not None:
+        if is_eager and place not in found:
             by_line.setdefault((call.source_file, call.source_line), []).append(place)
     aligned: dict[int, str] = {}
     for line, places in by_line.items():
@@ -136,26 +149,34 @@ def operator_of(overload: str) -> str:
     return "aten.batch_norm" if "batch_norm" in packet else packet
 
 
-def _dropout_parts(calls: Sequence[RecordedCall]) -> Iterable[int]:
-    """Calls that are dropout taken apart: draw which to keep, scale that, multiply by it.
+def _dropout_parts(calls: Sequence[RecordedCall]) -> list[list[int]]:
+    """Each dropout taken apart: the calls that draw which to keep, scale that, multiply by it.
 
     The gradient is multiplied by it as well.
     """
-    noise: set[int] = set()
-    saved: set[int] = set()
+    found: list[list[int]] = []
+    noise: dict[int, list[int]] = {}
+    saved: dict[int, list[int]] = {}
     for place, call in enumerate(calls):
-        operator = packet_of(call.name).removeprefix("aten.")
-        written = {touch.use.storage for touch in call.touches if touch.is_write}
-        read = {touch.use.storage for touch in call.touches if not touch.is_write}
-        if operator == "bernoulli_":
-            noise |= written
-            yield place
-        elif operator == "div_" and written & noise:
-            yield place
-        elif operator == "mul" and read & noise:
-            saved |= noise & read
-            noise -= read
-            yield place
-        elif operator == "mul" and call.is_backward and read & saved:
-            saved -= read
-            yield place
+        operator = packet_of(call.name).removesuffix("_")
+        written = [t.use.storage for t in call.touches if t.is_write]
+        read = [t.use.storage for t in call.touches if not t.is_write]
+        if operator == _DRAWING:
+            found.append([place])
+            noise |= dict.fromkeys(written, found[-1])
+        elif operator == "aten.div" and (drawn := _first(noise, written)) is not None:
+            noise[drawn].append(place)
+        elif operator == "aten.mul" and (drawn := _first(noise, read)) is not None:
+            saved[drawn] = noise.pop(drawn)
+            saved[drawn].append(place)
+        elif (
+            operator == "aten.mul"
+            and call.is_backward
+            and (drawn := _first(saved, read)) is not None
+        ):
+            saved.pop(drawn).append(place)
+    return found
+
+
+def _first(held: Mapping[int, object], storages: Iterable[int]) -> int | None:
+    return next((storage for storage in storages if storage in held), None)

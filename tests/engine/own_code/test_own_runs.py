@@ -54,6 +54,32 @@ def test_an_eager_run_has_the_launches_of_its_ops_and_the_code(tmp_path: Path) -
     assert passed(run)
 
 
+def test_what_numpy_does_has_no_launch_and_the_run_says_so(tmp_path: Path) -> None:
+    chain, own = f"{FUNCTIONS}:by_numpy", OwnCode(inputs="x=fp32[8]")
+    [eager, compiled] = runs_of(tmp_path, chain, own, "eager", "compile")
+    assert [launch.ops for launch in eager.launches] == [("mul",), ("add",)]
+    [sentence] = [each for each in eager.warnings if "No launch was seen" in each]
+    assert sentence.startswith("No launch was seen of tanh: the code does that outside of torch")
+    assert not any("No launch was seen" in each for each in compiled.warnings)
+
+
+def test_torchs_own_modules_have_no_lines_and_their_launches_have_ops(tmp_path: Path) -> None:
+    cell = OwnCode(inputs="input=fp32[8,16]", init="input_size=16 hidden_size=16")
+    [run] = runs_of(tmp_path, "torch.nn:LSTMCell", cell, "eager")
+    matmuls = [each.ops for each in run.launches if each.kernel == "aten.addmm.default"]
+    assert matmuls == [("linear",), ("linear2",)]
+    init = "d_model=16 nhead=2 dim_feedforward=32 batch_first=True dropout=0.1"
+    layer = OwnCode(inputs="src=fp32[2,8,16]", init=init, training=True)
+    for direction in Direction:
+        [run] = runs_of(
+            tmp_path, "torch.nn:TransformerEncoderLayer", layer, "eager", direction=direction
+        )
+        assert all(launch.ops for launch in run.launches)
+        drawn = [each.ops for each in run.launches if "bernoulli" in each.kernel]
+        # The first is within attention.
+        assert drawn[1:] == [("native_dropout",), ("native_dropout2",), ("native_dropout3",)]
+
+
 def test_a_weight_that_was_laid_elsewhere_is_found_there() -> None:
     """As an RNN on a GPU does with its weights when it is first called."""
     prepared = make_ready(captured(f"{LAYERS}:T5LikeNorm", "x=fp32[4,8]", "width=8"), 0)

@@ -130,6 +130,7 @@ def test_hugging_face_brings_no_torchvision() -> None:
 def _check_run(run: Run) -> None:
     assert run.error is None
     assert run.launches
-    assert all(launch.ops for launch in run.launches if not launch.is_helper)
+    if run.strategy.spec == "eager":
+        assert [launch.kernel for launch in run.launches if not launch.ops] == []
     assert run.accuracy is not None
     assert run.accuracy.passed
