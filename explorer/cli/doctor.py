@@ -1,6 +1,7 @@
 """``kernel-explorer doctor``: what this machine can measure, what it cannot, and the remedy."""
 
 from argparse import Namespace
+from dataclasses import replace
 
 from explorer.cli.ask import ask
 from explorer.cli.progress import ProgressDisplay, starting
@@ -8,8 +9,10 @@ from explorer.cli.table import Column, render
 from explorer.cli.terminal import DONE, write_json, write_lines
 from explorer.model.codec import to_plain
 from explorer.model.device import DeviceAbility
+from explorer.model.doctor_words import table_lines
 from explorer.model.messages import DoctorReport, DoctorRequest
 from explorer.model.units import format_bytes
+from explorer.ui.local_checks import local_checks
 from explorer.worker.blocking import WorkerClient
 
 
@@ -25,6 +28,7 @@ def execute(options: Namespace) -> int:
             found = examine(client, display)
     finally:
         display.close()
+    found = replace(found, checks=(*found.checks, *local_checks()))
     if options.json:
         write_json(to_plain(found))
     else:
@@ -60,12 +64,7 @@ def _describe(found: DoctorReport) -> list[str]:
     lines += [f"note: {warning}" for warning in abilities.warnings]
     for ability in abilities.devices:
         lines += ["", *_describe_device(ability, ability.device.id == abilities.default_device)]
-    lines.append("")
-    for check in found.checks:
-        lines.append(f"{'ok  ' if check.ok else 'no  '}{check.name}: {check.sentence}")
-        if check.remedy is not None:
-            lines.append(f"      remedy: {check.remedy}")
-    return lines
+    return [*lines, "", *table_lines(found.checks)]
 
 
 def _describe_device(ability: DeviceAbility, is_default: bool) -> list[str]:

@@ -94,11 +94,20 @@ Request = RunRequest | GraphRequest | GroupingRequest | CeilingsRequest | Doctor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One line of the doctor's report: what was looked at, whether it is well, the remedy."""
+    """A row of the doctor's report.
+
+    Attributes:
+        name: The ability that was tried.
+        ok: Whether this machine has it.
+        sentence: What was found.
+        lost: What there is not without it.
+        remedy: What brings it back.
+    """
 
     name: str
     ok: bool
     sentence: str
+    lost: str | None = None
     remedy: str | None = None
 
 

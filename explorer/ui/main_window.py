@@ -18,6 +18,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QMainWindow, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from explorer.ui.doctor_actions import DoctorActions
 from explorer.ui.file_actions import FileActions
 from explorer.ui.graph_panel import GraphPanel
 from explorer.ui.header import Header
@@ -88,6 +89,7 @@ class MainWindow(QMainWindow):
         self.turns = Turns(self)
         self.files = FileActions(store, self)
         self.own = OwnActions(store, self, settings)
+        self.doctor = DoctorActions(store, self, None if session is None else session.examination)
         self.header = Header(store, can_run=session is not None)
         self.message = MessageBar(store)
         self.graph = GraphPanel(store, self.turns, can_run=session is not None)
@@ -211,6 +213,7 @@ class MainWindow(QMainWindow):
         self.header.open_requested.connect(self.files.ask_to_open)
         self.header.own_requested.connect(self.own.ask_for_any)
         self.header.export_requested.connect(self.files.ask_to_export)
+        self.status.doctor_button.clicked.connect(self.doctor.open)
         store.theme_changed.connect(self._set_theme)
         self.graph.export_requested.connect(self.files.ask_to_export_plan)
         store.worker_changed.connect(self._allow_cancel)
@@ -224,6 +227,7 @@ class MainWindow(QMainWindow):
         if self._session is not None:
             self._shortcut("Ctrl+Shift+O", self.own.ask_for_any)
         self._shortcut("Ctrl+E", self.files.ask_to_export)
+        self._shortcut("F1", self.doctor.open)
         self._shortcut("Ctrl+P", self.header.open_form)
         self._shortcut("Ctrl+Z", self._store.plan.undo)
         for keys in ("Ctrl+Shift+Z", "Ctrl+Y"):

@@ -24,6 +24,7 @@ from explorer.model.messages import (
 )
 from explorer.model.run import Run
 from explorer.model.strategies import is_plan, is_plan_run, plan_text
+from explorer.ui.examination import Examination
 from explorer.ui.plan_state import (
     inductor_plan,
     plan_key,
@@ -61,6 +62,7 @@ class Session(QObject):
         self._plan_to_show: str | None = None
         self._drawn_before: tuple[str, Mapping[str, FusionPlan]] = ("", {})
         self._sweep = RunningSweep(store)
+        self.examination = Examination(worker, self)
         self._capture_timer = QTimer(self, interval=CAPTURE_DELAY_MS, singleShot=True)
         self._capture_timer.timeout.connect(self._capture)
         worker.starting.connect(self._update_phase)
@@ -213,6 +215,8 @@ class Session(QObject):
 
     def _on_reply(self, reply: Reply) -> None:
         current = self._worker.current
+        if self.examination.take(reply):
+            return
         if isinstance(current, GroupingRequest):
             self._on_grouping_reply(reply, current)
             return

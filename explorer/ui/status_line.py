@@ -71,6 +71,7 @@ class StatusLine(QWidget):
         self._blocker = label("", "statusWarning")
         self.warnings_button = _flat_button("", "")
         self.warnings_button.clicked.connect(self._tell_warnings)
+        self.doctor_button = _flat_button("doctor", "What this machine can measure (F1)")
         self._stage = label("", "status")
         self._bar = ProgressBar("Progress of the run")
         self._bar.setFixedSize(180, 10)
@@ -85,6 +86,7 @@ class StatusLine(QWidget):
         row.addWidget(self.warnings_button)
         row.addWidget(self._stage)
         row.addWidget(self._bar)
+        row.addWidget(self.doctor_button)
         self.setFixedHeight(30)
         for signal in (
             store.shown_changed,

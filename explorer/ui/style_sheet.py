@@ -94,6 +94,11 @@ QSplitter::handle { background: transparent; }
 QSplitter::handle:hover { background: $line; border-radius: 3px; }
 QScrollArea { background: transparent; border: 0; }
 QScrollArea > QWidget > QWidget#rows { background: transparent; }
+QScrollArea > QWidget > QWidget#doctorRows { background: transparent; }
+QLabel#doctorName { font-weight: 600; }
+QLabel#doctorState { color: $compute; font-weight: 600; }
+QLabel#doctorState[missing="true"] { color: $warning; }
+QLabel#doctorText { color: $muted; font-size: 13px; }
 QScrollBar:vertical { background: transparent; width: 10px; margin: 0; }
 QScrollBar:horizontal { background: transparent; height: 10px; margin: 0; }
 QScrollBar::handle { background: $line; border-radius: 4px; min-height: 24px; min-width: 24px; }

@@ -185,10 +185,14 @@ def test_doctor_says_what_can_be_measured_and_the_remedy(cli: Callable[..., Outc
     assert "cpu: Two-core test processor (the default)" in done.out
     assert "bytes: modelled. A CPU has no counter that we read." in done.out
     assert "cudagraph  no       It needs a GPU." in done.out
-    assert "no  counters: There are none.\n      remedy: Use a GPU." in done.out
+    assert (
+        "\ncounters  missing  There are none.\n                   Remedy: Use a GPU.\n" in done.out
+    )
+    assert "\nFonts     works    Inter" in done.out
     plain = json.loads(cli("doctor", "--json").out)
     assert plain["checks"][0] == {
-        "name": "compiler", "ok": True, "sentence": "g++ is there.", "remedy": None,
+        "name": "compiler", "ok": True, "sentence": "g++ is there.", "lost": None,
+        "remedy": None,
     }  # fmt: skip
 
 

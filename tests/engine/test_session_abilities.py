@@ -47,11 +47,13 @@ def test_the_doctor_looks_at_what_a_cpu_has(
         "torch",
         "C++ compiler",
         "Python headers",
+        "torch.compile",
         "cpu",
         "Cache",
         "DRAM counters",
     ]
-    assert checks["Cache"].ok
+    assert [check.name for check in report.checks if not check.ok] == ["DRAM counters"]
+    assert all(check.ok or check.lost for check in report.checks)
     assert torch.__version__ in checks["torch"].sentence
 
 
@@ -64,9 +66,28 @@ def test_the_doctor_names_the_remedy(
     [report] = replies(engine, DoctorRequest())
     assert isinstance(report, DoctorReport)
     ill = {check.name: check for check in report.checks if not check.ok}
-    assert list(ill) == ["C++ compiler", "Cache"]
+    # Nothing is compiled where it is known not to be possible.
+    assert list(ill) == ["C++ compiler", "Cache", "DRAM counters"]
     assert "apt install g++" in str(ill["C++ compiler"].remedy)
     assert "XDG_CACHE_HOME" in str(ill["Cache"].remedy)
+
+
+def test_the_doctor_tells_what_a_compiler_raises(
+    engine: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_function: object) -> object:
+        raise RuntimeError("no kernels today\nand more")
+
+    monkeypatch.setattr(torch, "compile", refuse)
+    [report] = replies(engine, DoctorRequest())
+    assert isinstance(report, DoctorReport)
+    [check] = [check for check in report.checks if check.name == "torch.compile"]
+    assert not check.ok
+    assert check.sentence == (
+        "A kernel could not be compiled and run (RuntimeError: no kernels today)."
+    )
+    assert check.lost
+    assert check.remedy
 
 
 def test_the_store_is_the_users_unless_another_is_given(

@@ -9,6 +9,8 @@ from dataclasses import replace
 
 from explorer.model.device import Abilities, DeviceAbility, StrategyAbility
 from explorer.model.messages import (
+    Check,
+    DoctorReport,
     DoctorRequest,
     GraphCaptured,
     GraphRequest,
@@ -160,6 +162,16 @@ def answer(request: object) -> None:
                 chain = replace(run.chain, parameters=request.parameters)
                 run = replace(run, chain=chain, swept=request.swept)
             emit(RunFinished(run=run))
+    elif isinstance(request, DoctorRequest) and MODE == "doctor":
+        checks = (
+            Check(name="torch", ok=True, sentence="torch 9."),
+            Check(
+                name="NVML", ok=False, sentence="It is silent.", lost="clocks.", remedy="Wake it."
+            ),
+        )
+        emit(DoctorReport(abilities=ABILITIES, checks=checks))
+    elif isinstance(request, DoctorRequest) and MODE == "ill":
+        emit(RequestFailed(sentence="The doctor is ill."))
     elif isinstance(request, DoctorRequest):
         time.sleep(600)
     emit(RequestDone())
