@@ -12,6 +12,7 @@ from explorer.model.device import Abilities
 from explorer.model.messages import GraphCaptured, Progress
 from explorer.model.own_code import OwnCode
 from explorer.model.run import Direction, Run
+from explorer.model.sharing import Sharing
 from explorer.ui.plan_history import RemovalStep
 from explorer.ui.plan_store import PlanEditing, kept
 from explorer.ui.state import (
@@ -86,6 +87,7 @@ class Store(QObject):
     def __init__(self, state: State | None = None, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._state = state or State()
+        self._sharing = Sharing()
         self.plan = PlanEditing(self)
         self._check_parameters()
 
@@ -236,6 +238,7 @@ class Store(QObject):
             twin = next((i for i in known.values() if i.run == run), None)
             if twin is None:
                 key = _free_key(run.id, known)
+                run = self._sharing.shared(run)  # noqa: PLW2901 - the same, in less memory
                 twin = SessionRun(key=key, run=run, name=run_name(run), recorded_in=recorded_in)
                 known[key] = twin
                 added.append(twin)
