@@ -25,6 +25,7 @@ from explorer.engine.measure.memory import Peak, measure_peak
 from explorer.engine.measure.observe_compile import CompileObservation, observing_compilation
 from explorer.engine.measure.recompiles import recompile_doubts, watching_recompiles
 from explorer.engine.measure.refusals import find_refusals
+from explorer.engine.measure.setbacks import setback_doubts, watching_setbacks
 from explorer.engine.measure.stopwatch import time_call
 from explorer.engine.own_code import exit_sentence, line_at_fault
 from explorer.engine.prepared import Prepared
@@ -95,7 +96,10 @@ class Measuring:
                 strategy, f"{spec} was not run: an earlier strategy's kernel faulted on the device."
             )
         try:
-            return self._measure(strategy)
+            with watching_setbacks(compiles=strategy.compiles) as setbacks:
+                run = self._measure(strategy)
+            doubts = setback_doubts(setbacks, spec)
+            return dataclasses.replace(run, warnings=(*run.warnings, *doubts))
         except (Exception, SystemExit) as error:
             # Whatever a compiler or a kernel raises, the other strategies have to go on.
             _logger.exception("%s failed", spec)
