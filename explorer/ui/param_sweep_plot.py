@@ -13,7 +13,7 @@ from explorer.ui.near_labels import ANGLES, BESIDE, near_label
 from explorer.ui.painting import text_width
 from explorer.ui.panel import wrapped
 from explorer.ui.param_sweep_picture import Dot, Line, ParamPicture, neighbour
-from explorer.ui.plot_base import AXIS_PX, StillPlot, labels_on_screen
+from explorer.ui.plot_base import AXIS_PX, StillPlot, dot_layer, labels_on_screen
 from explorer.ui.theme import Theme, font
 
 LABEL_PX = 12.5
@@ -62,8 +62,8 @@ class ParamSweepPlot(StillPlot):
         self._pays = pg.PlotCurveItem(antialias=True, connect="pairs")
         self._curves: list[pg.PlotCurveItem] = []
         self._bars: list[pg.PlotCurveItem] = []
-        self._dots = pg.ScatterPlotItem(pxMode=True, hoverable=True, tip=_tip)
-        self._focus = pg.ScatterPlotItem(pxMode=True)
+        self._dots = dot_layer(hoverable=True, tip=_tip)
+        self._focus = dot_layer()
         self._labels: list[pg.TextItem] = []
         self.add_layers(
             (

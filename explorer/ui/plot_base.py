@@ -18,6 +18,19 @@ from explorer.ui.theme import Theme, font
 AXIS_PX = 12.5
 
 
+def dot_layer(**options: Any) -> pg.ScatterPlotItem:
+    """Dots of a size in pixels, each painted by itself.
+
+    pyqtgraph would paint them at one go from an array, whose address it has PySide wrap: where the
+    memory was another object's before, PySide hands out that object. Then no dots are painted, or
+    the process ends.
+
+    Args:
+        options: As ``pyqtgraph.ScatterPlotItem`` takes them.
+    """
+    return pg.ScatterPlotItem(pxMode=True, antialias=True, useCache=False, **options)
+
+
 class StillPlot(pg.PlotWidget):  # type: ignore[misc]
     """A plot that the mouse neither moves nor scales; what it shows is laid out by its owner.
 

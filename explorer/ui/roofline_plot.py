@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QWidget
 
 from explorer.model.units import format_flops_rate, format_rate
 from explorer.ui.painting import text_width
-from explorer.ui.plot_base import LogAxis, StillPlot, labels_on_screen
+from explorer.ui.plot_base import LogAxis, StillPlot, dot_layer, labels_on_screen
 from explorer.ui.roofline_labels import gather, leader, place_labels
 from explorer.ui.roofline_picture import (
     Mark,
@@ -300,4 +300,4 @@ def _standing_on(middle: QPointF, way: QPointF, size: QSizeF) -> QRectF:
 
 
 def _hoverable(tip: Callable[[float, float, Any], str]) -> pg.ScatterPlotItem:
-    return pg.ScatterPlotItem(hoverable=True, tip=tip)
+    return dot_layer(hoverable=True, tip=tip)

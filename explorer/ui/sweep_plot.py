@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from explorer.ui.painting import text_width
 from explorer.ui.panel import wrapped
-from explorer.ui.plot_base import AXIS_PX, StillPlot, labels_on_screen
+from explorer.ui.plot_base import AXIS_PX, StillPlot, dot_layer, labels_on_screen
 from explorer.ui.roofline_labels import gather, leader, place_labels
 from explorer.ui.sweep_looks import (
     BEYOND,
@@ -68,9 +68,9 @@ class SweepPlot(StillPlot):
         self._reach = pg.PlotCurveItem(antialias=True, connect="pairs")
         self._bars = pg.PlotCurveItem(antialias=True, connect="pairs")
         self._leaders = pg.PlotCurveItem(antialias=True, connect="pairs")
-        self._rings = pg.ScatterPlotItem(pxMode=True)
-        self._marks = pg.ScatterPlotItem(pxMode=True, hoverable=True, tip=tip)
-        self._focus = pg.ScatterPlotItem(pxMode=True)
+        self._rings = dot_layer()
+        self._marks = dot_layer(hoverable=True, tip=tip)
+        self._focus = dot_layer()
         self._floor_label = pg.TextItem(anchor=(0, 0))
         self._labels: list[pg.TextItem] = []
         self.add_layers(
