@@ -23,9 +23,11 @@ class Sharing:
         """The run, of parts that were seen before where there are equal ones."""
         # A break is equal to one of which torch said more.
         graph = run.graph if run.graph.breaks else self._one(run.graph)
+        cost = run.compile
         return replace(
             run,
             graph=graph,
+            compile=cost and replace(cost, refusals=self._one(cost.refusals)),
             tensors=self._one(run.tensors),
             launches=tuple(map(self._launch, run.launches)),
             code={key: self._one(text) for key, text in run.code.items()},
@@ -40,6 +42,11 @@ class Sharing:
             accesses=self._one(launch.accesses),
             stays_on_chip=self._one(launch.stays_on_chip),
             loop_nests=self._one(launch.loop_nests),
+            grid=self._one(launch.grid),
+            block=self._one(launch.block),
+            code=self._one(launch.code),
+            bytes_read=self._one(launch.bytes_read),
+            bytes_written=self._one(launch.bytes_written),
         )
 
     def _one(self, part: Part) -> Part:

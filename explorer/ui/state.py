@@ -7,6 +7,7 @@ read it and never each other.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import lru_cache
 
 from explorer.chains import CHAINS
 from explorer.chains.descriptor import Chain, Parameter
@@ -18,6 +19,7 @@ from explorer.model.fusion import FusionPlan, sweep_plans
 from explorer.model.messages import GraphCaptured, GroupingFound, Progress
 from explorer.model.own_code import OwnCode
 from explorer.model.run import Direction, Run, Scalar, StrategyInfo
+from explorer.model.same import Same
 from explorer.model.strategies import (
     DEFAULT_SPECS,
     PLAN,
@@ -225,7 +227,12 @@ class State:
 
     def find_run(self, key: str | None) -> SessionRun | None:
         """The run with that key, or None."""
-        return next((item for item in self.runs if item.key == key), None)
+        return None if key is None else _by_key(Same(self.runs)).get(key)
+
+
+@lru_cache(maxsize=4)
+def _by_key(runs: Same[tuple[SessionRun, ...]]) -> dict[str, SessionRun]:
+    return {item.key: item for item in runs.it}
 
 
 def next_values(state: State) -> Mapping[str, Scalar]:
@@ -297,17 +304,25 @@ def peers(state: State) -> tuple[SessionRun, ...]:
     shown = state.shown_run
     if shown is None:
         return ()
+    return _peers(Same(state.runs), shown.key, state.compared, current_text(state))
+
+
+# Every panel asks after every change, and a session may hold a thousand runs.
+@lru_cache(maxsize=4)
+def _peers(
+    runs: Same[tuple[SessionRun, ...]], shown_key: str, compared: str | None, current: str | None
+) -> tuple[SessionRun, ...]:
+    shown = _by_key(runs)[shown_key]
     newest: dict[str, SessionRun] = {}
-    current = current_text(state)
-    for item in state.runs:
+    for item in runs.it:
         if is_plan_run(item.run) and plan_text(item.run) != current:
             continue
         name = list_name(item.run)
         if is_comparable(item.run, shown.run) and (item.run.launches or name not in newest):
             newest[name] = item
     newest[list_name(shown.run)] = shown
-    wanted = {*(item.key for item in newest.values()), state.compared}
-    found = [item for item in state.runs if item.pinned or item.key in wanted]
+    wanted = {*(item.key for item in newest.values()), compared}
+    found = [item for item in runs.it if item.pinned or item.key in wanted]
     specs = list(all_specs())
     specs.insert(PLAN_PLACE, PLAN)
     order = {spec: place for place, spec in enumerate(specs)}
