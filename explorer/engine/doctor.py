@@ -21,7 +21,7 @@ from explorer.engine.toolchain import c_compiler, cxx_compiler, python_headers
 from explorer.model.device import Abilities, DeviceAbility, DeviceKind
 from explorer.model.errors import ExplorerError
 from explorer.model.messages import Check
-from explorer.model.places import cache_folder
+from explorer.model.places import cache_folder, nearest_existing
 from explorer.model.units import format_bytes, format_flops_rate, format_rate
 
 _logger = logging.getLogger(__name__)
@@ -150,8 +150,7 @@ def _device(ability: DeviceAbility) -> Check:
 
 def _cache() -> Check:
     folder = cache_folder()
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
-    writable = os.access(existing, os.W_OK)
+    writable = os.access(nearest_existing(folder), os.W_OK)
     return Check(
         name="Cache",
         ok=writable,

@@ -19,3 +19,8 @@ def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
         # No HOME, and a user whom the system does not know, as in a container.
         temporary = Path(environ.get("TMPDIR") or "/tmp")
         return temporary / f"{APPLICATION_FOLDER}-{os.getuid()}"
+
+
+def nearest_existing(folder: Path) -> Path:
+    """The folder itself if it exists, else the nearest above it that does."""
+    return next(path for path in (folder, *folder.parents) if path.exists())

@@ -35,20 +35,17 @@ class DoctorDialog(QDialog):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setObjectName("own")
+        self.setObjectName("doctor")
         self.setWindowTitle("Doctor")
         self.setAccessibleName("What this machine can measure")
         self.resize(*SIZE_PX)
         self._checks: tuple[Check, ...] = ()
         self.sentence = label("", "sentence")
         self.sentence.setWordWrap(True)
-        self._rows = QWidget()
-        self._rows.setObjectName("doctorRows")
         self._scroll = QScrollArea()
         self._scroll.setWidgetResizable(True)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        self._scroll.setWidget(self._rows)
         self.copy = _button("Copy", "Copy the table as text")
         self.copy.clicked.connect(self._copy)
         self.again = _button("Examine again", "Try everything again")
@@ -97,7 +94,7 @@ class DoctorDialog(QDialog):
 
     def _fill(self) -> None:
         rows = QWidget()
-        rows.setObjectName("doctorRows")
+        rows.setObjectName("rows")
         grid = QGridLayout(rows)
         grid.setContentsMargins(0, 4, 8, 4)
         grid.setHorizontalSpacing(14)
@@ -114,7 +111,6 @@ class DoctorDialog(QDialog):
             grid.addWidget(state, place, 1, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(_cell("\n".join(details(check)), "doctorText"), place, 2)
         grid.setRowStretch(len(self._checks), 1)
-        self._rows = rows
         self._scroll.setWidget(rows)
 
     def _copy(self) -> None:

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 
 from explorer.model.messages import Check
-from explorer.model.places import cache_folder
+from explorer.model.places import cache_folder, nearest_existing
 from explorer.model.units import format_bytes
 
 _FONTS = ("Inter", "JetBrainsMono", "NotoSansCJKsc")
@@ -72,8 +72,7 @@ def _fonts() -> Check:
 
 def _disk() -> Check:
     folder = cache_folder()
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
-    free_bytes = shutil.disk_usage(existing).free
+    free_bytes = shutil.disk_usage(nearest_existing(folder)).free
     sentence = f"{format_bytes(free_bytes)} free where {folder} is."
     if free_bytes >= _LEAST_FREE_BYTES:
         return Check(name="Disk", ok=True, sentence=sentence)

@@ -94,7 +94,6 @@ QSplitter::handle { background: transparent; }
 QSplitter::handle:hover { background: $line; border-radius: 3px; }
 QScrollArea { background: transparent; border: 0; }
 QScrollArea > QWidget > QWidget#rows { background: transparent; }
-QScrollArea > QWidget > QWidget#doctorRows { background: transparent; }
 QLabel#doctorName { font-weight: 600; }
 QLabel#doctorState { color: $compute; font-weight: 600; }
 QLabel#doctorState[missing="true"] { color: $warning; }

@@ -293,12 +293,13 @@ def _without_wholes(reads: Sequence[Touch]) -> Iterator[Touch]:
 
     cuDNN is given the weights of an RNN one by one, and the buffer in which they lie.
     """
-    in_order = sorted((touch.use for touch in reads), key=lambda use: use.address)
+    together: dict[int, list[TensorUse]] = {}
+    for use in sorted((touch.use for touch in reads), key=lambda use: use.address):
+        together.setdefault(use.storage, []).append(use)
     for touch in reads:
         whole, reached = touch.use, touch.use.address
-        for part in in_order:
-            is_part = part.storage == whole.storage and part.n_bytes < whole.n_bytes
-            if is_part and part.address == reached:
+        for part in together[whole.storage]:
+            if part.n_bytes < whole.n_bytes and part.address == reached:
                 reached += part.n_bytes
         if reached != whole.address + whole.n_bytes or not whole.n_bytes:
             yield touch

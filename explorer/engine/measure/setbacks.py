@@ -47,13 +47,10 @@ def watching_setbacks(*, compiles: bool) -> Iterator[list[str]]:
             # Its logs are made when it is loaded.
             importlib.import_module(_LOGS[0])
     listener = _Listener(found)
-    names = [
-        name
-        for name in logging.Logger.manager.loggerDict
-        if name in _LOGS or name.startswith(tuple(f"{log}." for log in _LOGS))
-    ]
+    below = tuple(f"{log}." for log in _LOGS)
+    names = [name for name in logging.Logger.manager.loggerDict if name.startswith(below)]
     with ExitStack() as stack:
-        for name in {*names, *_LOGS}:
+        for name in (*_LOGS, *names):
             log = logging.getLogger(name)
             log.addHandler(listener)
             stack.callback(log.removeHandler, listener)

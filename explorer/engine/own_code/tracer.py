@@ -65,8 +65,7 @@ class Tracer(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch has no
         # The graph is written down as Python code, and a generator cannot be.
         given = pytree.tree_map_only(torch.Generator, lambda _generator: None, given)
         result = func(*args, **keywords)
-        values = [v for v in pytree.tree_leaves(result) if isinstance(v, torch.Tensor)]
-        if values:
+        if _tensors(result):
             self._add(func, given, result, args)
         return result
 
@@ -86,14 +85,17 @@ class Tracer(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch has no
         written = set()
         for value, argument in zip(args, func._schema.arguments, strict=False):
             is_written = argument.alias_info is not None and argument.alias_info.is_write
-            written |= {self._region(v) for v in pytree.tree_leaves(value) if is_written}
+            if is_written:
+                written |= {self._region(each) for each in _tensors(value)}
         for region in written & self._inputs.keys():
             self.updates[node] = self._inputs[region]
         for place, value in enumerate(result if isinstance(result, tuple | list) else [result]):
+            if not isinstance(value, torch.Tensor):
+                continue
+            region = self._region(value)
             # cuDNN's RNNs hand out the buffer of their weights as well.
-            is_given = self._region(value) in self._inputs.keys() - written
-            if isinstance(value, torch.Tensor) and not is_given:
-                self._holders[self._region(value)] = (node, place)
+            if region in written or region not in self._inputs:
+                self._holders[region] = (node, place)
 
     def _add_input(self, name: str, value: torch.Tensor) -> fx.Node:
         with self._graph.inserting_after(self._last) if self._last else nullcontext():
@@ -106,7 +108,7 @@ class Tracer(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch has no
         self._inputs[region] = name
         return node
 
-    def _region(self, value: Any) -> int:
+    def _region(self, value: torch.Tensor) -> int:
         return self._regions.of(_memory(value), _address(value))
 
     def _node_of(self, tensor: torch.Tensor) -> fx.Node:
@@ -130,21 +132,24 @@ class Tracer(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch has no
         return node
 
 
-def _memory(value: Any) -> int:
-    """What tells a tensor's memory from others'; 0 for what has none."""
-    if not isinstance(value, torch.Tensor):
-        return 0
+def _tensors(value: Any) -> list[torch.Tensor]:
+    """The tensors in an argument or a result."""
+    return [each for each in pytree.tree_leaves(value) if isinstance(each, torch.Tensor)]
+
+
+def _memory(value: torch.Tensor) -> int:
+    """What tells a tensor's memory from others'."""
     try:
         return value.untyped_storage().data_ptr() or id(value)
     except (NotImplementedError, RuntimeError):
         return id(value)
 
 
-def _address(value: Any) -> int:
+def _address(value: torch.Tensor) -> int:
     """Where a tensor begins; what tells its memory where it lies at no address."""
     try:
         return value.data_ptr() or _memory(value)
-    except (AttributeError, NotImplementedError, RuntimeError):
+    except (NotImplementedError, RuntimeError):
         return _memory(value)
 
 
